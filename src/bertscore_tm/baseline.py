@@ -1,0 +1,118 @@
+"""Rescaling: the score of unrelated texts becomes 0, that of identical ones stays 1.
+
+    rescaled = (score - b) / (1 - b)      b: the mean score of random pairs, by encoder, layer and language
+
+The tables in ``baselines/`` are those of the paper's own package (Tiiiger/bert_score, MIT licence). A rescaled score may be
+negative: the pair is then less alike than two random sentences.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from .scoring import EMPTY
+
+_TABLES = Path(__file__).parent / "baselines"
+_HEADER = ["LAYER", "P", "R", "F"]
+
+
+class Baseline:
+    """Baseline values of one encoder and language.
+
+    Attributes:
+        values: precision, recall and F1 of every layer from 0, float64 ``[depth + 1, 3]``.
+        name: what the signature calls it.
+    """
+
+    def __init__(self, values: Sequence[Sequence[float]] | Tensor, name: str = "own") -> None:
+        """Take values as they are.
+
+        Args:
+            values: for every layer from 0 (the embedding output) precision, recall and F1 of unrelated texts.
+            name: what the signature calls it.
+
+        Raises:
+            ValueError: if there are not three values a layer, or one is not finite or not below 1.
+        """
+        self.values = torch.as_tensor(values, dtype=torch.float64, device="cpu").detach().clone()
+        self.name = name
+        if self.values.ndim != 2 or self.values.shape[0] < 1 or self.values.shape[1] != 3:
+            raise ValueError(f"got a baseline of shape {list(self.values.shape)}; wanted [layers, 3] for P, R and F")
+        if not bool((torch.isfinite(self.values) & (self.values < 1)).all()):
+            raise ValueError("got a baseline with a value that is not finite or not below 1; a baseline is a mean score")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Baseline:
+        """Read a table in the format of the paper's package.
+
+        Args:
+            path: a text file: the header ``LAYER,P,R,F``, then a line for each layer from 0, separated by commas.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if it has another format; the message names the line.
+        """
+        try:
+            text = Path(path).read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"baseline {str(path)!r} is not UTF-8 text ({error}); wanted lines of LAYER,P,R,F") from error
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text.replace("\0", "?"))) if row]
+        if not rows or [cell.upper() for cell in rows[0]] != _HEADER:
+            got = ",".join(rows[0])[:80] if rows else "an empty file"
+            raise ValueError(f"baseline {str(path)!r} begins with {got!r}; wanted the header LAYER,P,R,F")
+        values = [_row(str(path), layer, row) for layer, row in enumerate(rows[1:])]
+        if not values:
+            raise ValueError(f"baseline {str(path)!r} has no lines after its header; wanted one for each layer from 0")
+        digest = hashlib.sha256(repr(values).encode()).hexdigest()[:8]
+        return cls(values, f"{Path(path).name}@{digest}")
+
+    @classmethod
+    def packaged(cls, model: str, lang: str) -> Baseline | None:
+        """The packaged table for an encoder (hub name) and a language code, or None."""
+        path = _TABLES / lang / f"{model}.tsv"
+        known = not any(part in ("", ".", "..") for part in model.split("/")) and "\\" not in model and path.is_file()
+        return cls(cls.load(path).values, f"{lang}/{model}") if known else None
+
+    def rescale(self, scores: Tensor, layers: Sequence[int]) -> Tensor:
+        """Rescale scores; empty rows stay empty.
+
+        Args:
+            scores: precision, recall and F1, ``[samples, layers, 3]``.
+            layers: which layers these are.
+
+        Raises:
+            ValueError: if the table lacks a layer.
+        """
+        self.check(layers)
+        b = self.values[list(layers)].to(scores.device, scores.dtype)  # [layers, 3]
+        return torch.where(scores == EMPTY, scores, (scores - b) / (1 - b))
+
+    def check(self, layers: Sequence[int]) -> None:
+        """Raise ValueError if the table lacks one of the layers."""
+        top = len(self.values) - 1
+        for layer in layers:
+            if layer > top:
+                raise ValueError(f"baseline {self.name!r} has no layer {layer}; it holds layers 0 to {top}")
+
+
+def _row(path: str, layer: int, row: list[str]) -> list[float]:
+    try:
+        if len(row) != 4 or int(float(row[0])) != layer:
+            raise ValueError
+        values = [float(cell) for cell in row[1:]]
+        if not all(math.isfinite(value) and value < 1 for value in values):
+            raise ValueError
+    except (ValueError, OverflowError):
+        got = ",".join(row)[:80]
+        raise ValueError(
+            f"baseline {path!r}, line {layer + 2}: got {got!r}; wanted layer {layer} and three finite numbers below 1"
+        ) from None
+    return values

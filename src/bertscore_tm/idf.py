@@ -1,0 +1,166 @@
+"""Inverse document frequencies: how telling a token is.
+
+    idf(w) = log((N + 1) / (df(w) + 1))      N references, df(w) of them contain w
+
+(The formula of the paper's own package, Tiiiger/bert_score 0.3.13.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from .encoder import Encoder
+
+_FORMAT = "bertscore_tm idf 1"
+
+
+def document_frequencies(token: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
+    """In how many texts each token occurs.
+
+    Args:
+        token: token ids of all texts, packed, ``[tokens]``.
+        length: tokens of each text, ``[texts]``.
+
+    Returns:
+        The distinct token ids in rising order and the number of texts that contain each, int64 ``[distinct]`` both.
+    """
+    token, length = token.long(), length.long()
+    text = torch.repeat_interleave(torch.arange(len(length), device=length.device), length)
+    width = int(token.max()) + 1 if len(token) else 1
+    once = torch.unique(text * width + token)  # a token counts once in a text
+    distinct, count = torch.unique(once % width, return_counts=True)
+    return distinct, count
+
+
+class IdfTable:
+    """Token weights that are known beforehand: plain data, saved as JSON.
+
+    Attributes:
+        documents: number of texts that the table was made from; None for a table of given weights.
+        unseen: the weight of a token that is not in the table; ``log(N + 1)`` for a fitted table.
+        tokenizer: identity of the tokenizer whose ids these are; None if unknown.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[int, float],
+        unseen: float | None = None,
+        documents: int | None = None,
+        tokenizer: str | None = None,
+    ) -> None:
+        """Make a table of given weights.
+
+        Args:
+            weights: token id to weight, finite and not negative.
+            unseen: weight of all other tokens; None: the largest one given.
+            documents: number of texts behind the weights, if there are any.
+            tokenizer: identity of the tokenizer, as `Encoder.tokenizer_id` gives it.
+
+        Raises:
+            TypeError: if a key is no integer or a weight no number.
+            ValueError: if there are no weights, or one is negative or not finite.
+        """
+        if not weights and unseen is None:
+            raise ValueError("got an idf table without weights; wanted {token id: weight} with at least one entry")
+        for token, weight in weights.items():
+            if isinstance(token, bool) or not hasattr(token, "__index__"):
+                raise TypeError(f"got the key {token!r} in an idf table; wanted a token id (an integer)")
+            _check_weight(f"for token {token} in an idf table", weight)
+        self.unseen = float(max(weights.values()) if unseen is None else unseen)
+        _check_weight("for unseen tokens in an idf table", self.unseen)
+        self.documents, self.tokenizer = documents, tokenizer
+        pairs = sorted((int(token), float(weight)) for token, weight in weights.items())
+        self._token = torch.tensor([token for token, _ in pairs], dtype=torch.int64, device="cpu")
+        self._weight = torch.tensor([weight for _, weight in pairs], dtype=torch.float64, device="cpu")
+
+    @classmethod
+    def from_frequencies(
+        cls, token: Tensor, count: Tensor, documents: int, tokenizer: str | None = None
+    ) -> IdfTable:
+        """The table of document frequencies: ``token`` and ``count`` as `document_frequencies` gives them."""
+        weights = {t: math.log((documents + 1) / (c + 1)) for t, c in zip(token.tolist(), count.tolist())}
+        return cls(weights, math.log(documents + 1), documents, tokenizer)
+
+    @classmethod
+    def fit(cls, texts: Iterable[str], encoder: Encoder) -> IdfTable:
+        """Count the tokens of a corpus.
+
+        Args:
+            texts: the documents, usually references; each counts as often as it comes.
+            encoder: whose tokenizer to use, for example ``HuggingFaceEncoder("minilm")``.
+
+        Raises:
+            ValueError: if there are no texts.
+        """
+        tokens = encoder.tokenize(list(texts))
+        if not tokens:
+            raise ValueError("got no texts to fit an idf table on; wanted at least one")
+        words = [[i for i, word in zip(t.ids, t.words) if word] for t in tokens]
+        flat = torch.tensor([i for w in words for i in w], dtype=torch.int64, device="cpu")
+        length = torch.tensor([len(w) for w in words], dtype=torch.int64, device="cpu")
+        return cls.from_frequencies(*document_frequencies(flat, length), len(words), encoder.tokenizer_id)
+
+    def __call__(self, token: Tensor) -> Tensor:
+        """Weights of token ids, float64 (float32 on Apple's GPUs), ``[words]`` to ``[words]``."""
+        table = self._token.to(token.device)
+        place = torch.searchsorted(table, token.long()).clamp_max(max(0, len(table) - 1))
+        weight = self._weight.to(token.device, torch.float32 if token.device.type == "mps" else torch.float64)
+        if not len(table):
+            return weight.new_full(token.shape, self.unseen)
+        return torch.where(table[place] == token, weight[place], self.unseen)
+
+    def __len__(self) -> int:
+        """Number of tokens with a weight of their own."""
+        return len(self._token)
+
+    @property
+    def digest(self) -> str:
+        """Eight hex digits that change with any weight."""
+        return hashlib.sha256(json.dumps([self.unseen, *self._pairs()]).encode()).hexdigest()[:8]
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as JSON (UTF-8)."""
+        data = {
+            "format": _FORMAT,
+            "documents": self.documents,
+            "tokenizer": self.tokenizer,
+            "unseen": self.unseen,
+            "weights": {str(token): weight for token, weight in self._pairs()},
+        }
+        Path(path).write_text(json.dumps(data), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> IdfTable:
+        """Read a table that `save` wrote.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if it is not such a table.
+        """
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+            if data["format"] != _FORMAT:
+                raise ValueError(f"its format is {data['format']!r}")
+            weights = {int(token): weight for token, weight in data["weights"].items()}
+            return cls(weights, data["unseen"], data["documents"], data["tokenizer"])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ValueError(f"{str(path)!r} is no idf table ({error}); wanted a file that IdfTable.save wrote") from error
+
+    def _pairs(self) -> list[tuple[int, float]]:
+        return list(zip(self._token.tolist(), self._weight.tolist()))
+
+
+def _check_weight(where: str, weight: object) -> None:
+    if isinstance(weight, bool) or not hasattr(weight, "__float__"):
+        raise TypeError(f"got the weight {weight!r} {where}; wanted a number")
+    if not (math.isfinite(float(weight)) and float(weight) >= 0):
+        raise ValueError(f"got the weight {weight!r} {where}; wanted a finite number that is not negative")

@@ -1,0 +1,385 @@
+"""`BERTScore`, the stateful metric: ``self.log("val_bertscore", self.bertscore)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torchmetrics import Metric, MetricCollection
+from torchmetrics.utilities.distributed import gather_all_tensors
+
+from . import diagnosis, signature, syncing
+from .baseline import Baseline
+from .idf import IdfTable
+from .matching import Matches, Side
+from .diagnosis import COUNTS
+from .pairs import References, Texts, read_rows
+from .scorer import Matched, Scorer
+from .scoring import EMPTY, NAMES
+
+# Arguments of torchmetrics' own BERTScore that have another name here, or no use.
+_RENAMED = {
+    "all_layers": "num_layers='all'",
+    "model": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
+    "user_tokenizer": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
+    "user_forward_fn": "an object with the methods of bertscore_tm.Encoder",
+    "batch_size": "batch_tokens, padded tokens in one pass",
+    "device": "metric.to(device)",
+    "return_hash": "metric.signature",
+    "num_threads": "nothing: there are no worker processes",
+    "truncation": "overflow='truncate'",
+    "baseline_url": "baseline_path, a file",
+    "model_type": "model_name_or_path",
+    "nthreads": "nothing: there are no worker processes",
+    "idf_sents": "idf=IdfTable.fit(texts, encoder)",
+    "use_fast_tokenizer": "HuggingFaceEncoder(name, tokenizer)",
+}
+# The packed states of idf=True.
+_SIMILARITIES = ("pred_similarity", "ref_similarity")
+_INTEGERS = ("pred_token", "ref_token", "pred_length", "ref_length", "references")
+
+
+class BERTScore(Metric):
+    """BERTScore of generated texts against references, over all batches and processes.
+
+    ``update`` encodes the texts of this process and keeps a few numbers: without idf three scores a sample and layer, with
+    ``idf=True`` a similarity and an id a word. ``compute`` is arithmetic on them. The encoder is no child module: it adds no
+    parameters and no checkpoint keys, follows ``.to(device)``, and is shared by copies.
+
+    Example:
+        >>> from bertscore_tm import BERTScore
+        >>> metric = BERTScore("minilm", 6)
+        >>> metric.update(["a dog", "rain"], ["a cat", "rain fell"])
+        >>> print(f"{metric.compute():.4f}")
+        0.7074
+
+    Source: Zhang et al., BERTScore: Evaluating Text Generation with BERT, ICLR 2020, and the package Tiiiger/bert_score.
+    """
+
+    is_differentiable = False
+    higher_is_better = True
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+    feature_network = "encoder"
+
+    def __init__(
+        self,
+        model_name_or_path: Any = None,
+        num_layers: int | Sequence[int] | str | None = None,
+        *,
+        score: str | None = "f1",
+        reduction: str = "mean",
+        lang: str | None = None,
+        idf: bool | IdfTable | Mapping[int, float] = False,
+        rescale_with_baseline: bool | Baseline = False,
+        baseline_path: str | None = None,
+        match_special_tokens: bool = True,
+        multi_reference: str = "max",
+        overflow: str = "truncate",
+        max_length: int | None = None,
+        empty_score: float = 0.0,
+        dtype: str = "float32",
+        batch_tokens: int | None = None,
+        compile: bool = False,  # noqa: A002
+        embedding_cache: int | str = "512MB",
+        verbose: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Check the settings and find the encoder; its weights are loaded with the first texts.
+
+        Args:
+            model_name_or_path: a hub name, a folder, the alias "minilm" (all-MiniLM-L6-v2), or an object with the methods of
+                `Encoder`. None: the encoder for ``lang``.
+            num_layers: the hidden state that is compared, 0 being the embedding output; several; or "all". None: the layer
+                that agrees best with people where that was measured, else two thirds of the depth.
+            score: "f1", "precision", "recall", or None for all three.
+            reduction: "mean" over the samples, or "none": one value a sample.
+            lang: language code that chooses encoder and baseline, in any case ("en", "de", "zh", "en-sci").
+            idf: weight words by inverse document frequency: True (from the references of this epoch, over all processes), an
+                `IdfTable`, or weights by token id (others get the largest of them).
+            rescale_with_baseline: rescale with a packaged table, that of ``baseline_path``, or a `Baseline`.
+            baseline_path: file with the header ``LAYER,P,R,F`` and a line for each layer.
+            match_special_tokens: whether markers such as ``[CLS]``, which never have a weight, may be matched.
+            multi_reference: with several references "max" (of P, R, F1 each), "best_f1" (the reference with the best F1 gives
+                all three) or "mean".
+            overflow: texts above the limit: "truncate" (counted, one warning), "window" (nothing is lost) or "error".
+            max_length: tokens, markers included; never above what the encoder has positions for.
+            empty_score: value of a sample with nothing to score, after rescaling.
+            dtype: of the encoder: "float32", "bfloat16" or "float16". Results are always float32.
+            batch_tokens: padded tokens in one forward pass; None: 2,048 on a CPU, 32,768 elsewhere.
+            compile: `torch.compile` the encoder.
+            embedding_cache: bytes of host memory ("512MB") for vectors of texts that come again; 0: none.
+            verbose: show a progress bar.
+            kwargs: those of `torchmetrics.Metric`.
+
+        Raises:
+            OSError: if the encoder cannot be found or loaded.
+            TypeError: if an argument has the wrong type or is one of another package's.
+            ValueError: if an option, layer, language or baseline does not exist.
+        """
+        for name in kwargs:
+            if name in _RENAMED:
+                raise TypeError(f"got the argument {name!r} of another BERTScore; here this is {_RENAMED[name]}")
+        if score not in (*NAMES, None):
+            raise ValueError(f"got score={score!r}; wanted 'f1', 'precision', 'recall' or None")
+        if reduction not in ("mean", "none"):
+            raise ValueError(f"got reduction={reduction!r}; wanted 'mean' or 'none'")
+        super().__init__(**kwargs)
+        self.scorer = Scorer(
+            model_name_or_path,
+            num_layers,
+            lang=lang,
+            idf=idf,
+            rescale_with_baseline=rescale_with_baseline,
+            baseline_path=baseline_path,
+            match_special_tokens=match_special_tokens,
+            multi_reference=multi_reference,
+            overflow=overflow,
+            max_length=max_length,
+            empty_score=empty_score,
+            dtype=dtype,
+            batch_tokens=batch_tokens,
+            compile=compile,
+            embedding_cache=embedding_cache,
+            verbose=verbose,
+        )
+        self.score, self.reduction, self.warns = score, reduction, True
+        self._facts: dict[str, int | float] | None = None
+        self._add_states()
+
+    def _add_states(self) -> None:
+        # The fingerprint comes first: merging checks it before anything is changed.
+        self.add_state("fingerprint", self.scorer.fingerprint(), signature.same_fingerprint)
+        self.add_state("counts", torch.zeros(len(COUNTS), dtype=torch.int64), "sum")
+        layers, self._empty_states = len(self.scorer.layers), {}
+        for name, shape, dtype in (
+            ("scores", (0, layers * len(NAMES)), torch.float32),
+            ("sample_ids", (0,), torch.int64),
+            *((name, (0, layers), torch.float32) for name in _SIMILARITIES if self.scorer.idf is True),
+            *((name, (0,), torch.int32) for name in _INTEGERS if self.scorer.idf is True),
+        ):
+            self.add_state(name, [], "cat")
+            self._empty_states[name] = torch.empty(shape, dtype=dtype, device="cpu")
+
+    def update(self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None) -> None:
+        """Add a batch.
+
+        Args:
+            preds: a string or an iterable of strings.
+            target: the same, or for each prediction an iterable of references.
+            sample_ids: an integer for each prediction, its row in the data set. Rows with an id that was seen before count
+                once, and ``reduction="none"`` returns the order of the ids. All updates have ids, or none.
+
+        Raises:
+            TypeError: if something is no text; side, row and type are named.
+            ValueError: if the numbers of rows differ, a row has no reference, only some updates have ids, or a text is too
+                long under ``overflow="error"``. The state is as before after each error.
+        """
+        try:
+            rows = read_rows(preds, target, sample_ids)
+            if len(rows):
+                known, ids = self._number_of_rows(), sum(map(len, self.sample_ids))
+                syncing.check_ids(known + len(rows), ids + len(rows.ids or []))
+                self._append(rows.ids, self.scorer.match(rows, self.device))
+        except BaseException:
+            self._update_count -= 1  # torchmetrics has counted it already
+            raise
+
+    def _append(self, ids: list[int] | None, matched: Matched) -> None:
+        counts, added = matched.counts, {}
+        if self.scorer.idf is True:
+            m = matched.matches
+            added = dict(zip(_SIMILARITIES, (m.pred.similarity, m.ref.similarity)))
+            added |= zip(_INTEGERS, (m.pred.token, m.ref.token, m.pred.length, m.ref.length, matched.references))
+        else:
+            scores, weightless = self.scorer.scores(matched, self.scorer.idf)
+            counts, added["scores"] = counts + weightless, scores.flatten(1)
+        if ids is not None:
+            added["sample_ids"] = torch.tensor(ids, dtype=torch.int64, device=self.device)
+        self.counts = self.counts + counts
+        for name, value in added.items():
+            getattr(self, name).append(value)
+
+    def compute(self) -> Tensor | dict[str, Tensor]:
+        """The score of all samples so far, of all processes.
+
+        Returns:
+            float32: a scalar for one score and layer (``reduction="none"``: a vector, ``[samples]``), else a flat dict with the
+            keys "f1", "layer_5" or "layer_5_f1". NaN, or an empty vector, if there are no samples.
+
+        Raises:
+            ValueError: if a sample id came with two different scores.
+        """
+        scores = self._samples()
+        if self.warns and self._should_unsync:  # the value of a single batch, from forward, comes without warnings
+            self.scorer.warn(self._facts)
+        return self.scorer.answer(scores, self.score, self.reduction)
+
+    def forward(self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None) -> Any:
+        """Add a batch and return its score; arguments and errors as in `update`."""
+        rows = read_rows(preds, target, sample_ids)  # torchmetrics may go through them twice
+        before = dict(self.__dict__)
+        try:
+            return super().forward(rows.preds, rows.groups, rows.ids)
+        except BaseException:
+            self.__dict__.update(before)  # torchmetrics has put the accumulated state aside
+            raise
+
+    def _samples(self) -> Tensor:
+        """Finished scores of the samples, each once and in the order of the ids, ``[samples, layers, 3]``."""
+        with torch.no_grad():
+            flat, ids, counts = self._collect(syncing.alone, 0)
+            scores = syncing.each_once(flat, ids, self.scorer.tolerance).reshape(-1, len(self.scorer.layers), len(NAMES))
+            self._facts = diagnosis.facts(scores[:, 0, 0] == EMPTY, counts)
+            return self.scorer.finish(scores)
+
+    def _collect(self, gather: syncing.Gather, rank: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, ids and counts of all ranks. With idf they exchange ids, then frequencies, then scores; never words."""
+        rows = self._number_of_rows()
+        sizes = torch.tensor([rows, sum(map(len, self.sample_ids))], dtype=torch.int64, device=self.device)
+        heads = torch.stack(gather(torch.cat([self.fingerprint, sizes])))
+        signature.same_fingerprint(heads[:, :-2])
+        syncing.check_ids(*heads[:, -2:].sum(0).tolist())
+        ids = gather(self._flat("sample_ids")) if int(heads[:, -1].sum()) else [self._flat("sample_ids")] * len(heads)
+        scores, counts = self._flat("scores"), self.counts
+        if self.scorer.idf is True and int(heads[:, -2].sum()):
+            matched = self._matched()
+            mine = syncing.owned(ids, rank, rows)[rows - len(matched.references) :]
+            table = syncing.epoch_idf(matched.matches.ref, matched.references, mine, gather)
+            own, weightless = self.scorer.scores(matched, table)
+            scores, counts = torch.cat([scores, own.flatten(1)]), counts + weightless
+        return torch.cat(gather(scores)), torch.cat(ids), torch.stack(gather(counts)).sum(0)
+
+    def _matched(self) -> Matched:
+        """The packed states of ``idf=True`` as one."""
+        pred_similarity, ref_similarity, pred_token, ref_token, pred_length, ref_length, references = map(
+            self._flat, (*_SIMILARITIES, *_INTEGERS)
+        )
+        pred, ref = Side(pred_similarity, pred_token, pred_length), Side(ref_similarity, ref_token, ref_length)
+        return Matched(Matches(pred, ref), references, self.counts)
+
+    def _flat(self, name: str) -> Tensor:
+        """A list state as one tensor on the metric's device, of the right shape and dtype even if nothing was added."""
+        return torch.cat([part.to(self.device) for part in (self._empty_states[name], *_parts(getattr(self, name)))])
+
+    def _number_of_rows(self) -> int:
+        return sum(len(part) for name in ("scores", "references") for part in _parts(getattr(self, name, [])))
+
+    def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
+        group = process_group or self.process_group
+        rank = torch.distributed.get_rank(group) if torch.distributed.is_initialized() else 0
+        scores, ids, counts = self._collect(lambda x: dist_sync_fn(x.contiguous(), group=group), rank)
+        for name in self._empty_states:
+            setattr(self, name, [])
+        self.scores, self.sample_ids, self.counts = [scores], [ids], counts
+
+    def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
+        """Add the samples of another metric with the same settings, or of its `metric_state`.
+
+        Raises:
+            ValueError: if it was made in another way, or only one of the two has sample ids; the state is as before.
+        """
+        state = incoming_state.metric_state if isinstance(incoming_state, BERTScore) else incoming_state
+        if isinstance(state, dict) and state.keys() >= self._defaults.keys():
+            state = {
+                name: value.to(self.device) if isinstance(value, Tensor) else [part.to(self.device) for part in value]
+                for name, value in state.items()
+            }
+            signature.same_fingerprint(torch.stack([self.fingerprint, state["fingerprint"]]))
+            both = [*_parts(state["sample_ids"]), *self.sample_ids]
+            rows = sum(len(part) for name in ("scores", "references") for part in _parts(state.get(name, [])))
+            syncing.check_ids(self._number_of_rows() + rows, sum(map(len, both)))
+        super().merge_state(state)
+        self._computed = None
+
+    def reset(self) -> None:
+        """Forget all samples. Whoever still holds the old lists, such as `torchmetrics.wrappers.Running`, keeps them."""
+        for name in self._empty_states:
+            setattr(self, name, [])
+        self._facts = None
+        super().reset()
+
+    @property
+    def signature(self) -> str:
+        """One line that says how the score is made; equal for equal settings."""
+        return self.scorer.signature()
+
+    def diagnostics(self) -> dict[str, int | float]:
+        """What was seen in the data: after ``compute`` on all processes, before it on this one.
+
+        Returns:
+            "samples", "empty" (samples with nothing to score), "truncated" (texts), "lost_tokens", "unknown_share" (of the words,
+            0 to 1), "special_token_texts" (texts that spell out a marker), "weightless" (pairs with a side whose weights are all
+            zero), "encoded_tokens" and "cache_hits" (of the encoder, which other metrics may share, since it was made).
+        """
+        if self._computed is None or self._facts is None:
+            self._samples()
+        embedder = self.scorer.embedder
+        return {**self._facts, "encoded_tokens": embedder.encoded_tokens, "cache_hits": embedder.cache.hits}
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`."""
+        return self._plot(val, ax)
+
+    @property
+    def encoder(self) -> Any:
+        """What is shared between metrics, for `torchmetrics.wrappers.FeatureShare`."""
+        return self.scorer.embedder
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; the encoder is shared already, so FeatureShare's wrapper around it is not needed."""
+        if name != self.feature_network:
+            super().__setattr__(name, value)
+
+    def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """torchmetrics makes a vector of one a scalar; here ``reduction="none"`` stays a vector."""
+        squeezed = super()._wrap_compute(compute)
+
+        @wraps(compute)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            value = squeezed(*args, **kwargs)
+            if self.reduction == "mean":
+                return value
+            return {key: v.reshape(-1) for key, v in value.items()} if isinstance(value, dict) else value.reshape(-1)
+
+        return wrapped
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> nn.Module:
+        """Follow a device; the dtypes of the states stay what they are."""
+        device = fn(torch.zeros(1, device=self.device)).device
+        super()._apply(fn, exclude_state=tuple(self._defaults))
+        for holder in (self._defaults, self.__dict__):
+            for name in self._defaults:
+                value = holder[name]
+                holder[name] = value.to(device) if isinstance(value, Tensor) else [part.to(device) for part in value]
+        self._computed = None
+        return self
+
+
+def bert_score_collection(*args: Any, prefix: str | None = None, postfix: str | None = None, **options: Any) -> MetricCollection:
+    """Precision, recall and F1 as three metrics in one compute group: one pass through the encoder.
+
+    Args:
+        args: as in `BERTScore`.
+        prefix: put before the keys "precision", "recall" and "f1".
+        postfix: put after them.
+        options: as in `BERTScore`, but for ``score``.
+
+    Raises:
+        TypeError: if ``score`` is given.
+    """
+    if "score" in options:
+        raise TypeError("got score= for a collection; wanted none: it holds precision, recall and F1 (BERTScore takes score=)")
+    metrics = {name: BERTScore(*args, score=name, **options) for name in NAMES}
+    for name in NAMES[:2]:
+        metrics[name].warns = False  # f1 speaks for all three
+    return MetricCollection(dict(metrics), prefix=prefix, postfix=postfix)
+
+
+def _parts(state: Any) -> list[Tensor]:
+    """A list state, which is a tensor after it was loaded from some checkpoints."""
+    return [state] if isinstance(state, Tensor) else state

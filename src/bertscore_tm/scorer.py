@@ -1,0 +1,339 @@
+"""The way from two lists of texts to scores, and the settings that shape it. Holds no results.
+
+    texts -> pairs -> tokens -> embeddings -> best match per token -> weights -> P, R, F1 per sample -> answer
+
+`Scorer.match` goes as far as the best matches and needs the encoder; what comes after is arithmetic on packed vectors.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import diagnosis, names, scoring, signature
+from ._version import __version__
+from .baseline import Baseline
+from .cache import parse_bytes
+from .diagnosis import COUNTS
+from .encoder import Embedding, Encoder, shared_embedder, undisturbed
+from .idf import IdfTable
+from .matching import Embedded, Matches, Side, match
+from .pairs import Rows
+
+# Tokens of the texts that are held as vectors at one time (MiniLM: 1.5 KB each in float32).
+CHUNK_TOKENS = 32_768
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Rows after matching: all that is needed of them from then on.
+
+    Attributes:
+        matches: the best matches of all pairs, references of one prediction next to each other.
+        references: number of pairs of each row, int32 ``[rows]``.
+        counts: what `diagnosis.COUNTS` names, int64.
+    """
+
+    matches: Matches
+    references: Tensor
+    counts: Tensor
+
+
+class Scorer:
+    """Settings and encoder. Copies are the same object."""
+
+    def __init__(
+        self,
+        model_name_or_path: Any = None,
+        num_layers: int | Sequence[int] | str | None = None,
+        *,
+        lang: str | None = None,
+        idf: bool | IdfTable | Mapping[int, float] = False,
+        rescale_with_baseline: bool | Baseline = False,
+        baseline_path: str | os.PathLike[str] | None = None,
+        match_special_tokens: bool = True,
+        multi_reference: str = "max",
+        overflow: str = "truncate",
+        max_length: int | None = None,
+        empty_score: float = 0.0,
+        dtype: str = "float32",
+        batch_tokens: int | None = None,
+        compile: bool = False,  # noqa: A002 - the name that the design of the interface gives
+        embedding_cache: int | str = "512MB",
+        verbose: bool = False,
+    ) -> None:
+        """Check all settings and find the encoder; arguments as in `BERTScore`."""
+        self.lang = None if lang is None else names.language(lang)
+        for name, value in (("match_special_tokens", match_special_tokens), ("compile", compile), ("verbose", verbose)):
+            if not isinstance(value, bool):
+                raise TypeError(f"got {name}={value!r}; wanted True or False")
+        if multi_reference not in ("max", "best_f1", "mean"):
+            raise ValueError(f"got multi_reference={multi_reference!r}; wanted 'max', 'best_f1' or 'mean'")
+        self.match_special_tokens, self.multi_reference, self.verbose = match_special_tokens, multi_reference, verbose
+        self.empty_score = _number("empty_score", empty_score)
+        if batch_tokens is not None and (isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1):
+            raise ValueError(f"got batch_tokens={batch_tokens!r}; wanted a positive number of tokens or None")
+        cache_bytes = parse_bytes(embedding_cache)
+        encoder, layers = _encoder(model_name_or_path, num_layers, self.lang, max_length, overflow, dtype, compile)
+        self.idf = _idf(idf, encoder)
+        self.baseline = _baseline(rescale_with_baseline, baseline_path, encoder, self.lang)
+        if self.baseline is not None:
+            self.baseline.check(layers)
+        self.embedder = shared_embedder(encoder, layers, batch_tokens, cache_bytes)
+        self.layers = layers
+        self.layer_is_default = num_layers is None and not getattr(encoder, "default_is_tuned", True)
+        self._layer_noted = False
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder in use."""
+        return self.embedder.encoder
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Scorer:
+        """Copies are the same object: no setting ever changes."""
+        return self
+
+    @property
+    def tolerance(self) -> float:
+        """By how much two encodings of one text may differ: its neighbours in the batch leave their trace in the last digits."""
+        return 1e-4 if getattr(self.encoder, "dtype", "float32") == "float32" else 5e-2
+
+    def _shape(self) -> dict[str, object]:
+        """The settings that shape similarities and scores before rescaling, by name."""
+        encoder = self.encoder
+        return {
+            "layers": ",".join(map(str, self.layers)) + ("(default)" if self.layer_is_default else ""),
+            "tokenizer": encoder.tokenizer_id,
+            "max_length": getattr(encoder, "limit", None) or "any",
+            "overflow": getattr(encoder, "overflow", "own"),
+            "dtype": getattr(encoder, "dtype", "own"),
+            "special_tokens": "matched" if self.match_special_tokens else "unmatched",
+            "idf": "no" if self.idf is None else "epoch" if self.idf is True else f"table@{self.idf.digest}",
+            "references": self.multi_reference,
+        }
+
+    def signature(self) -> str:
+        """One line that identifies the run."""
+        import transformers
+
+        encoder = self.encoder
+        return signature.line(
+            {
+                "encoder": f"{encoder.name}@{encoder.version}" if encoder.version else encoder.name,
+                **self._shape(),
+                "baseline": "no" if self.baseline is None else self.baseline.name,
+                "empty": f"{self.empty_score:g}",
+                "bertscore_tm": __version__,
+                "torch": torch.__version__,
+                "transformers": transformers.__version__,
+            }
+        )
+
+    def fingerprint(self) -> Tensor:
+        """Integers that differ where states must not be mixed. The folder of the same weights may have another name elsewhere."""
+        encoder = self.encoder
+        shape = {**self._shape(), "layers": self.layers, "encoder": encoder.version or encoder.name}
+        if self.idf is True:
+            del shape["references"]  # these states are joined over references only in the end
+        return signature.fingerprint(shape)
+
+    def warn(self, facts: Mapping[str, int | float]) -> None:
+        """One warning if something in the data, or a guessed layer, makes the scores mean less than they seem to."""
+        note = None
+        if self.layer_is_default and not self._layer_noted:
+            self._layer_noted = True
+            note = (
+                f"nobody has measured which layer of {self.encoder.name!r} agrees best with people; layer {self.layers[0]}, "
+                "two thirds of its depth, is used: set num_layers to choose"
+            )
+        diagnosis.warn(facts, self.empty_score, getattr(self.encoder, "limit", None), note)
+
+    def match(self, rows: Rows, device: torch.device) -> Matched:
+        """Encode and match rows, in chunks of like length: memory does not grow with the number of rows."""
+        texts = list(dict.fromkeys(text for pred, group in zip(rows.preds, rows.groups) for text in (pred, *group)))
+        embeddings = self.embedder.tokenize(texts)
+        place = {text: i for i, text in enumerate(texts)}
+        preds = [place[pred] for pred, group in zip(rows.preds, rows.groups) for _ in group]
+        refs = [place[reference] for group in rows.groups for reference in group]
+        counts = _count(embeddings, [place[pred] for pred in rows.preds] + refs)
+        size = [len(e.tokens.ids) for e in embeddings]
+        order = sorted(range(len(refs)), key=lambda pair: (size[refs[pair]] + size[preds[pair]], preds[pair]))
+        with undisturbed(device):
+            parts = [
+                self._match_chunk(embeddings, [preds[i] for i in chunk], [refs[i] for i in chunk], device)
+                for chunk in self._chunks(order, preds, refs, size)
+            ]
+            back = torch.empty(len(order), dtype=torch.int64, device=device)
+            back[torch.tensor(order, dtype=torch.int64, device=device)] = torch.arange(len(order), device=device)
+            pred = Side.cat([part.pred for part in parts]).take(back)
+            ref = Side.cat([part.ref for part in parts]).take(back)
+            references = torch.tensor([len(group) for group in rows.groups], dtype=torch.int32, device=device)
+        return Matched(Matches(pred, ref), references, counts.to(device))
+
+    def scores(self, matched: Matched, table: IdfTable | None) -> tuple[Tensor, Tensor]:
+        """Scores of the rows before rescaling.
+
+        Args:
+            matched: the rows.
+            table: weights of the words; None: all equal.
+
+        Returns:
+            float32 ``[rows, layers, 3]``, and what this adds to the counts.
+        """
+        scores, weightless = scoring.pair_scores(matched.matches, table or scoring.equal_weights)
+        counts = torch.zeros_like(matched.counts)
+        counts[COUNTS.index("weightless")] = weightless.sum()
+        return scoring.over_references(scores, matched.references, self.multi_reference).float(), counts
+
+    def finish(self, scores: Tensor) -> Tensor:
+        """Rescale and fill empty rows: float32 ``[samples, layers, 3]``."""
+        exact = scores.to(scoring.exact(scores.device))
+        if self.baseline is not None:
+            exact = self.baseline.rescale(exact, self.layers)
+        return exact.masked_fill(scores == scoring.EMPTY, self.empty_score)
+
+    def answer(self, scores: Tensor, score: str | None, reduction: str) -> Tensor | dict[str, Tensor]:
+        """What the user sees.
+
+        Args:
+            scores: finished scores, ``[samples, layers, 3]``.
+            score: "f1", "precision", "recall" or None for all.
+            reduction: "mean" or "none".
+
+        Returns:
+            One scalar or vector, or a flat dict of them: "f1", "layer_5", "layer_5_f1".
+        """
+        values = (scores.mean(0, keepdim=True) if reduction == "mean" else scores).float()  # the mean of no samples is NaN
+        answer = {}
+        for i, layer in enumerate(self.layers):
+            for j, name in enumerate(scoring.NAMES):
+                if score in (None, name):
+                    parts = ([f"layer_{layer}"] if len(self.layers) > 1 else []) + ([name] if score is None else [])
+                    column = values[:, i, j]
+                    answer["_".join(parts)] = column[0] if reduction == "mean" else column
+        return answer[""] if list(answer) == [""] else answer
+
+    def _chunks(self, order: list[int], preds: list[int], refs: list[int], size: list[int]) -> list[list[int]]:
+        chunks: list[list[int]] = []
+        seen: set[int] = set()
+        tokens = CHUNK_TOKENS
+        for pair in order:
+            new = {preds[pair], refs[pair]} - seen
+            more = sum(size[text] for text in new)
+            if not chunks or tokens + more > CHUNK_TOKENS:
+                chunks.append([])
+                seen, tokens = set(), 0
+                more = sum(size[text] for text in {preds[pair], refs[pair]})
+            chunks[-1].append(pair)
+            seen |= {preds[pair], refs[pair]}
+            tokens += more
+        return chunks or [[]]
+
+    def _match_chunk(self, embeddings: list[Embedding], preds: list[int], refs: list[int], device: torch.device) -> Matches:
+        used = list(dict.fromkeys(preds + refs))
+        vectors = {e.text: v for e, v in self.embedder.vectors([embeddings[i] for i in used], device)}
+        tokens = [embeddings[i].tokens for i in used]
+        packed = [vectors[embeddings[i].text] for i in used if embeddings[i].text in vectors]
+        embedded = Embedded(
+            torch.cat(packed, 1) if packed else torch.zeros(len(self.layers), 0, 1, device=device),
+            torch.tensor([i for t in tokens for i in t.ids], dtype=torch.int32, device=device),
+            torch.tensor([w for t in tokens for w in t.words], dtype=torch.bool, device=device),
+            torch.tensor([len(t.ids) for t in tokens], dtype=torch.int64, device=device),
+        )
+        place = {text: i for i, text in enumerate(used)}
+        pairs = (torch.tensor([place[i] for i in side], dtype=torch.int64, device=device) for side in (preds, refs))
+        return match(embedded, *pairs, self.match_special_tokens)
+
+
+def _count(embeddings: list[Embedding], texts: list[int]) -> Tensor:
+    """What `diagnosis.COUNTS` names, over all occurrences of the texts."""
+    tokens = [embeddings[i].tokens for i in texts]
+    return torch.tensor(
+        [
+            len(tokens),
+            sum(sum(t.words) for t in tokens),
+            sum(t.unknown for t in tokens),
+            sum(t.lost > 0 for t in tokens),
+            sum(t.lost for t in tokens),
+            sum(t.literal for t in tokens),
+            0,
+        ],
+        dtype=torch.int64,
+    )
+
+
+def _encoder(
+    model: Any, num_layers: Any, lang: str | None, max_length: int | None, overflow: str, dtype: str, compiled: bool
+) -> tuple[Encoder, tuple[int, ...]]:
+    from .huggingface import HuggingFaceEncoder, choose_layers  # imports transformers: only when an encoder is needed
+
+    if model is None:
+        if lang is None:
+            raise ValueError(
+                "got neither an encoder nor a language; wanted model_name_or_path (a hub name, a folder, 'minilm') or lang "
+                f"('en' chooses {names.default_encoder('en')})"
+            )
+        model = names.default_encoder(lang)
+    if isinstance(model, torch.nn.Module) and not isinstance(model, Encoder):
+        raise TypeError(
+            f"got {type(model).__name__} as encoder; wanted HuggingFaceEncoder(model, tokenizer), because a model needs its tokenizer"
+        )
+    if not isinstance(model, str) and isinstance(model, Encoder):
+        given = {"max_length": max_length is not None, "overflow": overflow != "truncate", "dtype": dtype != "float32"}
+        for option, is_given in {**given, "compile": compiled}.items():
+            if is_given:
+                raise ValueError(f"got {option} beside an encoder object; wanted it there: HuggingFaceEncoder(..., {option}=...)")
+        if num_layers is None:
+            return model, tuple(model.default_layers)
+        return model, choose_layers(num_layers, model.depth, None, model.name)
+    encoder = HuggingFaceEncoder(model, None, num_layers, max_length=max_length, overflow=overflow, dtype=dtype, compile=compiled)
+    return encoder, encoder.default_layers
+
+
+def _idf(idf: Any, encoder: Encoder) -> IdfTable | bool | None:
+    """True: from this epoch's references; None: no idf."""
+    if isinstance(idf, bool):
+        return idf or None
+    table = idf if isinstance(idf, IdfTable) else IdfTable(idf) if isinstance(idf, Mapping) else None
+    if table is None:
+        raise TypeError(f"got {type(idf).__name__} as idf; wanted True, False, an IdfTable or a mapping from token id to weight")
+    if table.tokenizer not in (None, encoder.tokenizer_id):
+        raise ValueError(
+            f"got an idf table of tokenizer {table.tokenizer}, but encoder {encoder.name!r} has {encoder.tokenizer_id}; "
+            "wanted a table fitted with the same tokenizer: IdfTable.fit(texts, encoder)"
+        )
+    return table
+
+
+def _baseline(rescale: Any, path: Any, encoder: Encoder, lang: str | None) -> Baseline | None:
+    if isinstance(rescale, Baseline):
+        return rescale
+    if not isinstance(rescale, bool):
+        raise TypeError(f"got rescale_with_baseline={rescale!r}; wanted True, False or a Baseline")
+    if not rescale:
+        if path is not None:
+            raise ValueError("got baseline_path without rescale_with_baseline=True; wanted both, or neither for raw scores")
+        return None
+    if path is not None:
+        return path if isinstance(path, Baseline) else Baseline.load(path)
+    found = Baseline.packaged(names.table_name(encoder.name), lang) if lang is not None else None
+    if found is None:
+        language = f"language {lang!r}" if lang is not None else "no language (lang is not given)"
+        raise ValueError(
+            f"there is no packaged baseline for encoder {encoder.name!r} and {language}; wanted lang= and an encoder with a "
+            "table, baseline_path= a file with the header LAYER,P,R,F and a line for each layer, or rescale_with_baseline= a "
+            "Baseline (compute one: the mean scores of random, unrelated pairs with num_layers='all')"
+        )
+    return found
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"got {name}={value!r}; wanted a finite number")
+    return float(value)

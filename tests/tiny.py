@@ -1,0 +1,289 @@
+"""Tiny random encoders on disk, one a family, each with a tokenizer of its family trained here: no download, milliseconds a pass.
+
+`build(kind, folder)` writes one. Weights are large (std 0.4) and norms and biases random too, so that a wrong layer, a missing or an
+extra norm, a wrong mask or a wrong position moves a score far more than a tolerance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tokenizers
+import torch
+import transformers as tf
+from tokenizers import models, pre_tokenizers, processors, trainers
+from transformers.utils import logging
+
+LAYERS = 3
+POSITIONS = 64  # words and markers that fit, where a kind has a limit at all
+
+TEXT = [
+    "The quick brown fox jumps over the lazy dog.",
+    "Pack my box with five dozen liquor jugs!",
+    "the cat sat on the mat, and the dog ran home",
+    "rain fell on the old town all night long",
+    "two cats sleep quietly on the green sofa",
+    "trains leave the station at noon, don't they?",
+    "hello world, this is a small test of a small encoder",
+    "A tall man walked slowly to the market near the sea.",
+    "she bought bread, milk and 12 eggs for 3 people",
+    "the lamp is broken; the door will not open today",
+    "children play in the garden behind the house",
+    "nobody knows why the river runs so fast in spring",
+]
+
+Tokenizer = tf.PreTrainedTokenizerBase
+
+
+# ---------------------------------------------------------------- tokenizers
+
+
+@cache
+def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
+    """The "model" entry of a tokenizer.json, trained on `TEXT` with `specials` as its first ids."""
+    options: dict[str, Any] = {"show_progress": False, "special_tokens": list(specials)}
+    unknown = next((s for s in specials if "unk" in s.lower()), None)
+    if style == "wordpiece":
+        tok = tokenizers.Tokenizer(models.WordPiece(unk_token=unknown))
+        tok.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+        tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=160, **options)
+    elif style == "bytes":
+        tok = tokenizers.Tokenizer(models.BPE())
+        tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(vocab_size=380, initial_alphabet=alphabet, **options)
+    else:  # "unigram", as SentencePiece makes them
+        tok = tokenizers.Tokenizer(models.Unigram())
+        tok.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(vocab_size=160, unk_token=unknown, **options)
+    tok.train_from_iterator(TEXT, trainer)
+    made: dict[str, Any] = json.loads(tok.to_str())["model"]
+    return made
+
+
+def _wordpiece(cls: Callable[..., Tokenizer], *specials: str, **options: Any) -> Tokenizer:
+    return cls(vocab=dict(_trained("wordpiece", specials)["vocab"]), **options)
+
+
+def _bytes(cls: Callable[..., Tokenizer], *specials: str, **options: Any) -> Tokenizer:
+    made = _trained("bytes", specials)
+    merges = [tuple(pair) for pair in made["merges"]]
+    return cls(vocab=dict(made["vocab"]), merges=merges, **{"add_prefix_space": True, **options})
+
+
+def _unigram(cls: Callable[..., Tokenizer], *specials: str, **options: Any) -> Tokenizer:
+    return cls(vocab=[(piece, score) for piece, score in _trained("unigram", specials)["vocab"]], **options)
+
+
+def _generic(style: str, template: str, names: dict[str, str], specials: tuple[str, ...], **options: Any) -> Tokenizer:
+    """A tokenizer that belongs to no family: a tokenizer.json and the names of its special tokens."""
+    made = _trained(style, specials)
+    if style == "wordpiece":
+        tok = tokenizers.Tokenizer(models.WordPiece(vocab=made["vocab"], unk_token=names["unk_token"]))
+        tok.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+        tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    else:
+        tok = tokenizers.Tokenizer(models.BPE(vocab=made["vocab"], merges=[tuple(m) for m in made["merges"]]))
+        tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.pop("add_prefix_space", True))
+    tok.add_special_tokens(list(specials))
+    marks = [(mark, specials.index(mark)) for mark in template.split() if mark != "$A"]
+    tok.post_processor = processors.TemplateProcessing(single=template, special_tokens=marks)
+    return tf.PreTrainedTokenizerFast(tokenizer_object=tok, **names, **options)
+
+
+BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+FAIRSEQ_NAMES = {f"{name}_token": mark for name, mark in zip(("bos", "pad", "eos", "unk", "mask"), FAIRSEQ, strict=True)}
+MARKED = {**FAIRSEQ_NAMES, "cls_token": "<s>", "sep_token": "</s>"}
+
+
+# ---------------------------------------------------------------- models
+
+
+def _sizes(tok: Tokenizer, **more: Any) -> dict[str, Any]:
+    """The names that nearly all configurations share."""
+    ids = {f"{n}_token_id": getattr(tok, f"{n}_token_id") for n in ("pad", "bos", "eos")}
+    sizes = {"vocab_size": len(tok), "hidden_size": 32, "num_hidden_layers": LAYERS, "num_attention_heads": 2}
+    return {**sizes, "intermediate_size": 64, "max_position_embeddings": POSITIONS, **ids, **more}
+
+
+def _seq2seq(tok: Tokenizer) -> dict[str, Any]:
+    ends = {f"{side}_{what}": n for side in ("encoder", "decoder") for what, n in (("attention_heads", 2), ("ffn_dim", 64))}
+    depth = {"encoder_layers": LAYERS, "decoder_layers": 1}
+    ids = {"pad_token_id": tok.pad_token_id, "bos_token_id": tok.bos_token_id, "eos_token_id": tok.eos_token_id}
+    return {"vocab_size": len(tok), "d_model": 32, "max_position_embeddings": POSITIONS, **ends, **depth, **ids}
+
+
+def _randomize(model: torch.nn.Module) -> None:
+    """Every weight random: matrices around 0, norm scales around 1, biases small."""
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, 0.4, generator=generator)
+            elif name.endswith("bias"):
+                weight.normal_(0, 0.1, generator=generator)
+            else:
+                weight.uniform_(0.5, 1.5, generator=generator)
+
+
+class Kind(NamedTuple):
+    """How one kind is made; `limit` is the number of tokens that fit: by its position table, else by its tokenizer."""
+
+    tokenizer: Callable[[], Tokenizer]
+    model: Callable[[Tokenizer], torch.nn.Module]
+    limit: int | None = POSITIONS
+    settings: dict[str, Any] = {}  # changed entries of tokenizer_config.json, None removes one  # noqa: RUF012
+    half: bool = False  # weights saved in float16
+
+
+def _bert(tok: Tokenizer, **more: Any) -> torch.nn.Module:
+    return tf.BertModel(tf.BertConfig(**_sizes(tok, **more)))
+
+
+def _roberta(tok: Tokenizer) -> torch.nn.Module:
+    return tf.RobertaModel(tf.RobertaConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2)))
+
+
+def _distilbert(tok: Tokenizer) -> torch.nn.Module:
+    size = {"vocab_size": len(tok), "dim": 32, "n_layers": LAYERS, "n_heads": 2, "hidden_dim": 64}
+    return tf.DistilBertModel(tf.DistilBertConfig(**size, max_position_embeddings=POSITIONS, pad_token_id=tok.pad_token_id))
+
+
+def _deberta(tok: Tokenizer, **more: Any) -> torch.nn.Module:
+    shape = {"relative_attention": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+    kind = {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0}
+    return tf.DebertaV2Model(tf.DebertaV2Config(**_sizes(tok, **shape, **kind, **more)))
+
+
+def _xlnet(tok: Tokenizer) -> torch.nn.Module:
+    size = {"vocab_size": len(tok), "d_model": 32, "n_layer": LAYERS, "n_head": 2, "d_inner": 64}
+    ids = {"pad_token_id": tok.pad_token_id, "bos_token_id": tok.bos_token_id, "eos_token_id": tok.eos_token_id}
+    return tf.XLNetModel(tf.XLNetConfig(**size, **ids))
+
+
+def _t5(tok: Tokenizer) -> torch.nn.Module:
+    size = {"vocab_size": len(tok), "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": LAYERS, "num_heads": 2}
+    ids = {"pad_token_id": tok.pad_token_id, "eos_token_id": tok.eos_token_id, "decoder_start_token_id": tok.pad_token_id}
+    return tf.T5Model(tf.T5Config(**size, **ids))
+
+
+def _gpt2(tok: Tokenizer) -> torch.nn.Module:
+    size = {"vocab_size": len(tok), "n_embd": 32, "n_layer": LAYERS, "n_head": 2, "n_positions": POSITIONS}
+    return tf.GPT2Model(tf.GPT2Config(**size, bos_token_id=tok.bos_token_id, eos_token_id=tok.eos_token_id))
+
+
+def _modernbert(tok: Tokenizer) -> torch.nn.Module:
+    ids = {"cls_token_id": tok.cls_token_id, "sep_token_id": tok.sep_token_id}
+    local = {"local_attention": 8, "global_attn_every_n_layers": 3}  # local layers see 4 tokens each way
+    return tf.ModernBertModel(tf.ModernBertConfig(**_sizes(tok, **ids, **local)))
+
+
+def _xlm(tok: Tokenizer) -> torch.nn.Module:
+    size = {"vocab_size": len(tok), "emb_dim": 32, "n_layers": LAYERS, "n_heads": 2, "max_position_embeddings": POSITIONS}
+    ids = {"pad_index": tok.pad_token_id, "pad_token_id": tok.pad_token_id, "bos_index": 0, "eos_index": 2, "unk_index": 3}
+    return tf.XLMModel(tf.XLMConfig(**size, **ids))
+
+
+def _bert_tokenizer() -> Tokenizer:
+    return _wordpiece(tf.BertTokenizer, *BERT)
+
+
+def _gpt2_tokenizer(**options: Any) -> Tokenizer:
+    return _bytes(tf.GPT2Tokenizer, "<|endoftext|>", **options)
+
+
+def _camembert_tokenizer() -> Tokenizer:
+    return _unigram(tf.CamembertTokenizer, "<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>", "<mask>")
+
+
+def _xlm_tokenizer() -> Tokenizer:  # the markers of the slow XLMTokenizer, which wants sacremoses
+    names = {**MARKED, "cls_token": "</s>"}
+    return _generic("wordpiece", "<s> $A </s>", names, FAIRSEQ)
+
+
+KINDS: dict[str, Kind] = {
+    "bert": Kind(_bert_tokenizer, _bert),
+    "roberta": Kind(lambda: _bytes(tf.RobertaTokenizer, *FAIRSEQ), _roberta),
+    "xlm-roberta": Kind(
+        lambda: _unigram(tf.XLMRobertaTokenizer, *FAIRSEQ),
+        lambda tok: tf.XLMRobertaModel(tf.XLMRobertaConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
+    ),
+    "distilbert": Kind(lambda: _wordpiece(tf.DistilBertTokenizer, *BERT), _distilbert),
+    "albert": Kind(
+        lambda: _unigram(tf.AlbertTokenizer, "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
+        lambda tok: tf.AlbertModel(tf.AlbertConfig(**_sizes(tok, embedding_size=16))),
+    ),
+    "electra": Kind(_bert_tokenizer, lambda tok: tf.ElectraModel(tf.ElectraConfig(**_sizes(tok, embedding_size=16)))),
+    "mpnet": Kind(
+        lambda: _wordpiece(tf.MPNetTokenizer, "<s>", "<pad>", "</s>", "[UNK]", "<mask>"),
+        lambda tok: tf.MPNetModel(tf.MPNetConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
+    ),
+    "deberta-v2": Kind(lambda: _unigram(tf.DebertaV2Tokenizer, *BERT), _deberta),
+    "camembert": Kind(
+        _camembert_tokenizer,
+        lambda tok: tf.CamembertModel(tf.CamembertConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
+    ),
+    "xlnet": Kind(
+        lambda: _unigram(tf.XLNetTokenizer, "<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"),
+        _xlnet,
+        limit=128,
+    ),
+    "t5": Kind(lambda: _unigram(tf.T5Tokenizer, "<pad>", "</s>", "<unk>", extra_ids=4), _t5, limit=128),
+    "bart": Kind(lambda: _bytes(tf.BartTokenizer, *FAIRSEQ), lambda tok: tf.BartModel(tf.BartConfig(**_seq2seq(tok)))),
+    "mbart": Kind(
+        lambda: _unigram(tf.MBartTokenizer, *FAIRSEQ, src_lang="en_XX"),
+        lambda tok: tf.MBartModel(tf.MBartConfig(**_seq2seq(tok))),
+    ),
+    "gpt2": Kind(_gpt2_tokenizer, _gpt2),
+    "modernbert": Kind(lambda: _generic("bytes", "<s> $A </s>", MARKED, FAIRSEQ), _modernbert),
+    "xlm": Kind(_xlm_tokenizer, _xlm),
+    # ------------------------------------------------------------ awkward ones
+    "bert-left-padding": Kind(_bert_tokenizer, _bert, settings={"padding_side": "left"}),
+    "bert-no-limit": Kind(_bert_tokenizer, _bert, settings={"model_max_length": None}),
+    "bert-no-markers": Kind(lambda: _generic("wordpiece", "$A", {"unk_token": "[UNK]", "pad_token": "[PAD]"}, BERT), _bert),
+    "bert-no-pad": Kind(
+        lambda: _generic("wordpiece", "[CLS] $A [SEP]", {f"{n}_token": f"[{n.upper()}]" for n in ("unk", "cls", "sep")}, BERT),
+        _bert,
+    ),
+    "bert-dropout": Kind(_bert_tokenizer, lambda tok: _bert(tok, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)),
+    "bert-half": Kind(_bert_tokenizer, _bert, half=True),
+    "deberta-v2-conv": Kind(lambda: _unigram(tf.DebertaV2Tokenizer, *BERT), lambda tok: _deberta(tok, conv_kernel_size=3)),
+    "roberta-no-prefix": Kind(lambda: _bytes(tf.RobertaTokenizer, *FAIRSEQ, add_prefix_space=False), _roberta),
+    "roberta-generic-no-prefix": Kind(
+        lambda: _generic("bytes", "<s> $A </s>", MARKED, FAIRSEQ, add_prefix_space=False), _roberta
+    ),
+    "roberta-no-limit": Kind(lambda: _bytes(tf.RobertaTokenizer, *FAIRSEQ), _roberta, settings={"model_max_length": None}),
+    "gpt2-no-prefix": Kind(lambda: _gpt2_tokenizer(add_prefix_space=False), _gpt2),
+    "t5-bytes": Kind(lambda: tf.ByT5Tokenizer(extra_ids=0), _t5, limit=None),  # a tokenizer in pure Python
+}
+"""Every kind; all byte-level tokenizers but the "no-prefix" ones are saved with a prefix space."""
+
+
+def build(kind: str, folder: Path) -> Path:
+    """Write `kind` below `folder` and return its path; what is there already is kept."""
+    path = folder / kind
+    if path.exists():
+        return path
+    made = KINDS[kind]
+    tokenizer = made.tokenizer()
+    tokenizer.model_max_length = made.limit or 10**30
+    model = made.model(tokenizer)
+    _randomize(model)
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        (model.half() if made.half else model).save_pretrained(path)
+        tokenizer.save_pretrained(path)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+    settings = path / "tokenizer_config.json"
+    entries = {**json.loads(settings.read_text()), **made.settings}
+    settings.write_text(json.dumps({name: value for name, value in entries.items() if value is not None}))
+    return path
