@@ -1,21 +1,22 @@
 """BERTScore as the paper writes it: plain, slow, one text at a time. What the package is measured against.
 
-Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (ICLR 2020), section 3. The hidden states are float32 from the
-whole model, without padding; everything after them is float64. Imports nothing from the package.
+Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (ICLR 2020), section 3. The hidden states are float32,
+from the whole model, without padding; everything after them is float64. Imports nothing from the package.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
-from transformers.utils import logging
+
+from tiny import quiet_transformers
 
 Triple = tuple[float, float, float]  # precision, recall, F1
 
@@ -31,20 +32,18 @@ class Text(NamedTuple):
 @cache
 def load(path: str, **tokenizer_options: Any) -> tuple[Any, Any]:
     """The tokenizer and the full model (of an encoder-decoder its encoder), in float32, dropout off."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
+    with quiet_transformers():
         model = AutoModel.from_pretrained(path).float().eval()
         tokenizer = AutoTokenizer.from_pretrained(path, **tokenizer_options)
-    finally:
-        if shown:
-            logging.enable_progress_bar()
     return tokenizer, model.get_encoder() if model.config.is_encoder_decoder else model
 
 
 @cache
 def encode(path: str, text: str, max_length: int | None = None, **tokenizer_options: Any) -> Text:
-    """`text` alone through the model. Start, end and padding tokens are no words, wherever they stand."""
+    """`text` alone through the model. Start, end and padding tokens are no words, wherever they stand.
+
+    Nor is anything else that a tokenizer adds to an empty text, such as mBART's language code.
+    """
     tokenizer, model = load(path, **tokenizer_options)
     cut = {"truncation": True, "max_length": max_length} if max_length else {}
     ids: list[int] = tokenizer(text.strip(), **cut)["input_ids"]
@@ -58,23 +57,31 @@ def encode(path: str, text: str, max_length: int | None = None, **tokenizer_opti
             output_hidden_states=True,
         ).hidden_states
     vectors = torch.stack([state[0].double() for state in states])  # (layers + 1, n, d)
-    return Text(ids, vectors / vectors.norm(dim=-1, keepdim=True), [i not in special for i in ids])
+    return Text(
+        ids, vectors / vectors.norm(dim=-1, keepdim=True), [bool(text.strip()) and i not in special for i in ids]
+    )
 
 
-def document_frequencies(path: str, references: Sequence[str], **tokenizer_options: Any) -> Mapping[int, float]:
-    """idf(w) = log((N + 1) / (df(w) + 1)) over N references, each counted as often as it occurs (equation 4, "plus-one")."""
-    frequency = Counter(i for text in references for i in set(encode(path, text, **tokenizer_options).ids))
-    total = len(references)
+class Idf(dict[int, float]):
+    """Weights by token id; `unseen` is that of an id in no reference."""
 
-    class Idf(dict[int, float]):
-        def __missing__(self, _: int) -> float:
-            return math.log(total + 1)
+    unseen: float
 
-    return Idf({i: math.log((total + 1) / (df + 1)) for i, df in frequency.items()})
+    def __missing__(self, _: int) -> float:
+        return self.unseen
 
 
-def weighted_best_match(side: Text, other: Text, layer: int, idf: Mapping[int, float] | None, match_special: bool) -> float:
-    """Sum over the words of `side` of weight times the best cosine among the tokens of `other` (equations 1, 2 and 5)."""
+def inverse_document_frequencies(path: str, references: Sequence[str], **options: Any) -> Idf:
+    """idf(w) = log((N + 1) / (df(w) + 1)) over N references, each counted as often as it occurs."""
+    n = len(references)
+    frequency = Counter(i for text in references for i in set(encode(path, text, **options).ids))
+    table = Idf({i: math.log((n + 1) / (df + 1)) for i, df in frequency.items()})
+    table.unseen = math.log(n + 1)
+    return table
+
+
+def weighted_best_match(side: Text, other: Text, layer: int, idf: Idf | None, match_special: bool) -> float:
+    """Mean over the words of `side`, by weight, of the best cosine among the tokens of `other`."""
     rows = [i for i, word in enumerate(side.word) if word]
     columns = [j for j, word in enumerate(other.word) if word or match_special]
     best = (side.vectors[layer, rows] @ other.vectors[layer, columns].T).max(dim=1).values
@@ -84,7 +91,7 @@ def weighted_best_match(side: Text, other: Text, layer: int, idf: Mapping[int, f
     return float((best * weights).sum() / weights.sum())
 
 
-def score_pair(pred: Text, target: Text, layer: int, idf: Mapping[int, float] | None, match_special: bool) -> Triple | None:
+def score_pair(pred: Text, target: Text, layer: int, idf: Idf | None, match_special: bool) -> Triple | None:
     """P, R and F1 of one pair; None where one side has no word."""
     if not (any(pred.word) and any(target.word)):
         return None
@@ -119,7 +126,7 @@ def bertscore(
     """One value a row under "precision", "recall" and "f1"; `baseline` is that of `layer`."""
     options: dict[str, Any] = {"max_length": max_length, **tokenizer_options}
     groups = [[refs] if isinstance(refs, str) else list(refs) for refs in target]
-    table = document_frequencies(path, [ref for refs in groups for ref in refs], **options) if idf else None
+    table = inverse_document_frequencies(path, [ref for refs in groups for ref in refs], **options) if idf else None
     rows: list[Triple] = []
     for pred, refs in zip(preds, groups, strict=True):
         one = encode(path, pred, **options)

@@ -1,13 +1,14 @@
-"""Tiny random encoders on disk, one a family, each with a tokenizer of its family trained here: no download, milliseconds a pass.
+"""Tiny random encoders on disk, one a family, each with a tokenizer of its family trained here: nothing is downloaded.
 
-`build(kind, folder)` writes one. Weights are large (std 0.4) and norms and biases random too, so that a wrong layer, a missing or an
-extra norm, a wrong mask or a wrong position moves a score far more than a tolerance.
+`build(kind, folder)` writes one. Weights are large (std 0.4), norms and biases random too: a wrong layer, mask or
+position, or one norm more or less, moves a score far more than a tolerance.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -98,25 +99,28 @@ def _generic(style: str, template: str, names: dict[str, str], specials: tuple[s
 
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-FAIRSEQ_NAMES = {f"{name}_token": mark for name, mark in zip(("bos", "pad", "eos", "unk", "mask"), FAIRSEQ, strict=True)}
+FAIRSEQ_NAMES = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), FAIRSEQ, strict=True))
 MARKED = {**FAIRSEQ_NAMES, "cls_token": "<s>", "sep_token": "</s>"}
 
 
 # ---------------------------------------------------------------- models
 
 
+def _ids(tok: Tokenizer) -> dict[str, Any]:
+    return {f"{name}_token_id": getattr(tok, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+
+
 def _sizes(tok: Tokenizer, **more: Any) -> dict[str, Any]:
-    """The names that nearly all configurations share."""
-    ids = {f"{n}_token_id": getattr(tok, f"{n}_token_id") for n in ("pad", "bos", "eos")}
+    """The names that most configurations share."""
     sizes = {"vocab_size": len(tok), "hidden_size": 32, "num_hidden_layers": LAYERS, "num_attention_heads": 2}
-    return {**sizes, "intermediate_size": 64, "max_position_embeddings": POSITIONS, **ids, **more}
+    return {**sizes, "intermediate_size": 64, "max_position_embeddings": POSITIONS, **_ids(tok), **more}
 
 
 def _seq2seq(tok: Tokenizer) -> dict[str, Any]:
-    ends = {f"{side}_{what}": n for side in ("encoder", "decoder") for what, n in (("attention_heads", 2), ("ffn_dim", 64))}
-    depth = {"encoder_layers": LAYERS, "decoder_layers": 1}
-    ids = {"pad_token_id": tok.pad_token_id, "bos_token_id": tok.bos_token_id, "eos_token_id": tok.eos_token_id}
-    return {"vocab_size": len(tok), "d_model": 32, "max_position_embeddings": POSITIONS, **ends, **depth, **ids}
+    encoder = {"encoder_layers": LAYERS, "encoder_attention_heads": 2, "encoder_ffn_dim": 64}
+    decoder = {"decoder_layers": 1, "decoder_attention_heads": 2, "decoder_ffn_dim": 64}
+    sizes = {"vocab_size": len(tok), "d_model": 32, "max_position_embeddings": POSITIONS}
+    return {**sizes, **encoder, **decoder, **_ids(tok)}
 
 
 def _randomize(model: torch.nn.Module) -> None:
@@ -152,7 +156,8 @@ def _roberta(tok: Tokenizer) -> torch.nn.Module:
 
 def _distilbert(tok: Tokenizer) -> torch.nn.Module:
     size = {"vocab_size": len(tok), "dim": 32, "n_layers": LAYERS, "n_heads": 2, "hidden_dim": 64}
-    return tf.DistilBertModel(tf.DistilBertConfig(**size, max_position_embeddings=POSITIONS, pad_token_id=tok.pad_token_id))
+    size = {**size, "max_position_embeddings": POSITIONS, "pad_token_id": tok.pad_token_id}
+    return tf.DistilBertModel(tf.DistilBertConfig(**size))
 
 
 def _deberta(tok: Tokenizer, **more: Any) -> torch.nn.Module:
@@ -163,14 +168,12 @@ def _deberta(tok: Tokenizer, **more: Any) -> torch.nn.Module:
 
 def _xlnet(tok: Tokenizer) -> torch.nn.Module:
     size = {"vocab_size": len(tok), "d_model": 32, "n_layer": LAYERS, "n_head": 2, "d_inner": 64}
-    ids = {"pad_token_id": tok.pad_token_id, "bos_token_id": tok.bos_token_id, "eos_token_id": tok.eos_token_id}
-    return tf.XLNetModel(tf.XLNetConfig(**size, **ids))
+    return tf.XLNetModel(tf.XLNetConfig(**size, **_ids(tok)))
 
 
 def _t5(tok: Tokenizer) -> torch.nn.Module:
     size = {"vocab_size": len(tok), "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": LAYERS, "num_heads": 2}
-    ids = {"pad_token_id": tok.pad_token_id, "eos_token_id": tok.eos_token_id, "decoder_start_token_id": tok.pad_token_id}
-    return tf.T5Model(tf.T5Config(**size, **ids))
+    return tf.T5Model(tf.T5Config(**size, pad_token_id=tok.pad_token_id, eos_token_id=tok.eos_token_id))
 
 
 def _gpt2(tok: Tokenizer) -> torch.nn.Module:
@@ -185,9 +188,9 @@ def _modernbert(tok: Tokenizer) -> torch.nn.Module:
 
 
 def _xlm(tok: Tokenizer) -> torch.nn.Module:
-    size = {"vocab_size": len(tok), "emb_dim": 32, "n_layers": LAYERS, "n_heads": 2, "max_position_embeddings": POSITIONS}
-    ids = {"pad_index": tok.pad_token_id, "pad_token_id": tok.pad_token_id, "bos_index": 0, "eos_index": 2, "unk_index": 3}
-    return tf.XLMModel(tf.XLMConfig(**size, **ids))
+    size = {"vocab_size": len(tok), "emb_dim": 32, "n_layers": LAYERS, "n_heads": 2}
+    ids = {"pad_index": tok.pad_token_id, "pad_token_id": tok.pad_token_id, "bos_index": 0, "eos_index": 2}
+    return tf.XLMModel(tf.XLMConfig(**size, **ids, unk_index=3, max_position_embeddings=POSITIONS))
 
 
 def _bert_tokenizer() -> Tokenizer:
@@ -198,8 +201,22 @@ def _gpt2_tokenizer(**options: Any) -> Tokenizer:
     return _bytes(tf.GPT2Tokenizer, "<|endoftext|>", **options)
 
 
+def _deberta_tokenizer() -> Tokenizer:
+    return _unigram(tf.DebertaV2Tokenizer, *BERT)
+
+
+def _roberta_tokenizer(**options: Any) -> Tokenizer:
+    return _bytes(tf.RobertaTokenizer, *FAIRSEQ, **options)
+
+
 def _camembert_tokenizer() -> Tokenizer:
-    return _unigram(tf.CamembertTokenizer, "<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>", "<mask>")
+    unused = ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED")
+    return _unigram(tf.CamembertTokenizer, *unused, "<s>", "</s>", "<mask>")
+
+
+def _xlnet_tokenizer() -> Tokenizer:
+    specials = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
+    return _unigram(tf.XLNetTokenizer, *specials)
 
 
 def _xlm_tokenizer() -> Tokenizer:  # the markers of the slow XLMTokenizer, which wants sacremoses
@@ -209,7 +226,7 @@ def _xlm_tokenizer() -> Tokenizer:  # the markers of the slow XLMTokenizer, whic
 
 KINDS: dict[str, Kind] = {
     "bert": Kind(_bert_tokenizer, _bert),
-    "roberta": Kind(lambda: _bytes(tf.RobertaTokenizer, *FAIRSEQ), _roberta),
+    "roberta": Kind(_roberta_tokenizer, _roberta),
     "xlm-roberta": Kind(
         lambda: _unigram(tf.XLMRobertaTokenizer, *FAIRSEQ),
         lambda tok: tf.XLMRobertaModel(tf.XLMRobertaConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
@@ -224,16 +241,12 @@ KINDS: dict[str, Kind] = {
         lambda: _wordpiece(tf.MPNetTokenizer, "<s>", "<pad>", "</s>", "[UNK]", "<mask>"),
         lambda tok: tf.MPNetModel(tf.MPNetConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
     ),
-    "deberta-v2": Kind(lambda: _unigram(tf.DebertaV2Tokenizer, *BERT), _deberta),
+    "deberta-v2": Kind(_deberta_tokenizer, _deberta),
     "camembert": Kind(
         _camembert_tokenizer,
         lambda tok: tf.CamembertModel(tf.CamembertConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
     ),
-    "xlnet": Kind(
-        lambda: _unigram(tf.XLNetTokenizer, "<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"),
-        _xlnet,
-        limit=128,
-    ),
+    "xlnet": Kind(_xlnet_tokenizer, _xlnet, limit=128),
     "t5": Kind(lambda: _unigram(tf.T5Tokenizer, "<pad>", "</s>", "<unk>", extra_ids=4), _t5, limit=128),
     "bart": Kind(lambda: _bytes(tf.BartTokenizer, *FAIRSEQ), lambda tok: tf.BartModel(tf.BartConfig(**_seq2seq(tok)))),
     "mbart": Kind(
@@ -243,26 +256,54 @@ KINDS: dict[str, Kind] = {
     "gpt2": Kind(_gpt2_tokenizer, _gpt2),
     "modernbert": Kind(lambda: _generic("bytes", "<s> $A </s>", MARKED, FAIRSEQ), _modernbert),
     "xlm": Kind(_xlm_tokenizer, _xlm),
-    # ------------------------------------------------------------ awkward ones
+}
+"""One kind a family. Byte-level tokenizers are saved with a prefix space."""
+
+FAMILIES = tuple(KINDS)
+
+KINDS |= {
     "bert-left-padding": Kind(_bert_tokenizer, _bert, settings={"padding_side": "left"}),
     "bert-no-limit": Kind(_bert_tokenizer, _bert, settings={"model_max_length": None}),
-    "bert-no-markers": Kind(lambda: _generic("wordpiece", "$A", {"unk_token": "[UNK]", "pad_token": "[PAD]"}, BERT), _bert),
+    "bert-no-markers": Kind(
+        lambda: _generic("wordpiece", "$A", {"unk_token": "[UNK]", "pad_token": "[PAD]"}, BERT), _bert
+    ),
     "bert-no-pad": Kind(
-        lambda: _generic("wordpiece", "[CLS] $A [SEP]", {f"{n}_token": f"[{n.upper()}]" for n in ("unk", "cls", "sep")}, BERT),
+        lambda: _generic(
+            "wordpiece", "[CLS] $A [SEP]", {f"{n}_token": f"[{n.upper()}]" for n in ("unk", "cls", "sep")}, BERT
+        ),
         _bert,
     ),
-    "bert-dropout": Kind(_bert_tokenizer, lambda tok: _bert(tok, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)),
+    "bert-dropout": Kind(
+        _bert_tokenizer, lambda tok: _bert(tok, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)
+    ),
     "bert-half": Kind(_bert_tokenizer, _bert, half=True),
-    "deberta-v2-conv": Kind(lambda: _unigram(tf.DebertaV2Tokenizer, *BERT), lambda tok: _deberta(tok, conv_kernel_size=3)),
-    "roberta-no-prefix": Kind(lambda: _bytes(tf.RobertaTokenizer, *FAIRSEQ, add_prefix_space=False), _roberta),
+    "deberta-v2-conv": Kind(_deberta_tokenizer, lambda tok: _deberta(tok, conv_kernel_size=3)),
+    "roberta-no-prefix": Kind(lambda: _roberta_tokenizer(add_prefix_space=False), _roberta),
     "roberta-generic-no-prefix": Kind(
         lambda: _generic("bytes", "<s> $A </s>", MARKED, FAIRSEQ, add_prefix_space=False), _roberta
     ),
-    "roberta-no-limit": Kind(lambda: _bytes(tf.RobertaTokenizer, *FAIRSEQ), _roberta, settings={"model_max_length": None}),
+    "roberta-no-limit": Kind(_roberta_tokenizer, _roberta, settings={"model_max_length": None}),
     "gpt2-no-prefix": Kind(lambda: _gpt2_tokenizer(add_prefix_space=False), _gpt2),
     "t5-bytes": Kind(lambda: tf.ByT5Tokenizer(extra_ids=0), _t5, limit=None),  # a tokenizer in pure Python
 }
-"""Every kind; all byte-level tokenizers but the "no-prefix" ones are saved with a prefix space."""
+"""And awkward ones."""
+
+SPACED = {"roberta-no-prefix": "roberta", "roberta-generic-no-prefix": "roberta", "gpt2-no-prefix": "gpt2"}
+"""Kinds saved without a prefix space, and the kind with the same weights and vocabulary that has it."""
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """No bars and no messages of transformers within."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def build(kind: str, folder: Path) -> Path:
@@ -275,14 +316,9 @@ def build(kind: str, folder: Path) -> Path:
     tokenizer.model_max_length = made.limit or 10**30
     model = made.model(tokenizer)
     _randomize(model)
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
+    with quiet_transformers():
         (model.half() if made.half else model).save_pretrained(path)
         tokenizer.save_pretrained(path)
-    finally:
-        if shown:
-            logging.enable_progress_bar()
     settings = path / "tokenizer_config.json"
     entries = {**json.loads(settings.read_text()), **made.settings}
     settings.write_text(json.dumps({name: value for name, value in entries.items() if value is not None}))

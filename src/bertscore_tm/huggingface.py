@@ -13,6 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +89,13 @@ class HuggingFaceEncoder:
             self.name = f"own:{type(self._own).__name__}"
         else:
             self.source = names.find(model_name_or_path)
-            self._config = _load("configuration", self.source, transformers.AutoConfig, revision)
+            self._config = _load_config(self.source, revision, _folder_state(self.source))
             self.name = self.source.name
         self.depth = _depth(self._config, self.name)
         if tokenizer is None or isinstance(tokenizer, (str, os.PathLike)):
             assert tokenizer is not None or self.source is not None
             source = names.find(tokenizer) if tokenizer is not None else self.source
-            tokenizer = _load_tokenizer(source, revision)
+            tokenizer = _load_tokenizer(source, revision, _folder_state(source))
         self.tokenizer = Tokenizer(tokenizer, _position_limit(self._config), max_length, overflow)
         self._tuned = names.tuned_layer(self.name)
         self.default_layers = choose_layers(num_layers, self.depth, self._tuned, self.name)
@@ -264,7 +265,21 @@ def _position_limit(config: Any) -> int | None:
     return positions
 
 
-def _load_tokenizer(source: names.Source, revision: str | None) -> Any:
+def _folder_state(source: names.Source) -> tuple[object, ...]:
+    """Changes when a small file in the folder does."""
+    if not source.folder:
+        return ()
+    stats = ((entry.name, entry.stat()) for entry in sorted(os.scandir(source.location), key=lambda entry: entry.name))
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+@lru_cache(maxsize=8)
+def _load_config(source: names.Source, revision: str | None, state: tuple[object, ...]) -> Any:
+    return _load("configuration", source, transformers.AutoConfig, revision)
+
+
+@lru_cache(maxsize=4)
+def _load_tokenizer(source: names.Source, revision: str | None, state: tuple[object, ...]) -> Any:
     """The tokenizer; a byte-level one so that the first word gets its mid-sentence form."""
     tokenizer = _load("tokenizer", source, transformers.AutoTokenizer, revision)
     if Tokenizer.lacks_prefix_space(tokenizer):

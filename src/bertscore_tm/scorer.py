@@ -156,6 +156,8 @@ class Scorer:
 
     def match(self, rows: Rows, device: torch.device) -> Matched:
         """Encode and match rows, in chunks of like length: memory does not grow with the number of rows."""
+        if not len(rows):
+            return self._nothing(device)
         texts = list(dict.fromkeys(text for pred, group in zip(rows.preds, rows.groups) for text in (pred, *group)))
         embeddings = self.embedder.tokenize(texts)
         place = {text: i for i, text in enumerate(texts)}
@@ -233,7 +235,12 @@ class Scorer:
             chunks[-1].append(pair)
             seen |= {preds[pair], refs[pair]}
             tokens += more
-        return chunks or [[]]
+        return chunks
+
+    def _nothing(self, device: torch.device) -> Matched:
+        similarity, integers = torch.empty(0, len(self.layers), device=device), torch.empty(0, dtype=torch.int32, device=device)
+        side = Side(similarity, integers, integers)
+        return Matched(Matches(side, side), integers, torch.zeros(len(COUNTS), dtype=torch.int64, device=device))
 
     def _match_chunk(self, embeddings: list[Embedding], preds: list[int], refs: list[int], device: torch.device) -> Matches:
         used = list(dict.fromkeys(preds + refs))

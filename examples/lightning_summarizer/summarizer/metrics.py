@@ -1,0 +1,39 @@
+"""The metrics beside `val_bertscore`, each with one number, as `self.log` wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+from torchmetrics import MetricCollection
+from torchmetrics.text import BLEUScore, CHRFScore, ROUGEScore
+
+from bertscore_tm import BERTScore
+
+
+class Rouge(ROUGEScore):
+    """F-measure of one kind of ROUGE ("rougeLsum" would need the data of nltk)."""
+
+    def __init__(self, kind: str = "rougeL", **options: Any) -> None:
+        super().__init__(rouge_keys=kind, **options)
+        self.kind = kind
+
+    def compute(self) -> Tensor:
+        """The mean over the samples."""
+        return super().compute()[f"{self.kind}_fmeasure"]
+
+
+def overlap_and_bertscore(metric: Callable[..., BERTScore], prefix: str) -> MetricCollection:
+    """Precision, recall and F1 of BERTScore (one compute group, one pass through the encoder), ROUGE-L, BLEU and chrF."""
+    return MetricCollection(
+        {
+            "precision": metric(score="precision"),
+            "recall": metric(score="recall"),
+            "f1": metric(score="f1"),
+            "rougeL": Rouge("rougeL"),
+            "bleu": BLEUScore(),
+            "chrf": CHRFScore(),
+        },
+        prefix=prefix,
+    )

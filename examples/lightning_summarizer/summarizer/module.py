@@ -1,0 +1,90 @@
+"""The LightningModule: trains a generator and validates what it writes with BERTScore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from lightning import LightningModule
+from torch import Tensor, nn
+from torchmetrics import MetricCollection
+
+from bertscore_tm import BERTScore
+
+from .choice import CHOICES
+from .metrics import overlap_and_bertscore
+from .models import Generator
+
+
+class Summarizer(LightningModule):
+    """Sequence to sequence: summaries, translations or replies.
+
+    Args:
+        generator: the model and its tokenizer.
+        metric: makes a `BERTScore`: ``functools.partial(BERTScore, "minilm")``.
+        optimizer: makes an optimizer of the parameters that are trained.
+        generation: arguments of the model's ``generate``.
+        choice: which of several candidates counts: "first", "mbr" or "best_of_n", see `choice`.
+    """
+
+    def __init__(
+        self,
+        generator: Generator,
+        metric: Callable[..., BERTScore],
+        optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
+        generation: Mapping[str, Any],
+        choice: str = "first",
+    ) -> None:
+        super().__init__()
+        if choice not in CHOICES:
+            raise ValueError(f"got choice={choice!r}; wanted one of {', '.join(CHOICES)}")
+        self.generator, self.optimizer, self.generation = generator, optimizer, dict(generation)
+        self.model = generator.model
+        self.choose = CHOICES[choice]
+        # Scores candidates of one batch, on this process alone.
+        self.scorer = metric(reduction="none", idf=False, sync_on_compute=False) if choice != "first" else None
+
+        self.bertscore = metric()
+        self.scores = overlap_and_bertscore(metric, prefix="val_")
+        self.test_bertscore = self.bertscore.clone()
+        self.test_scores = self.scores.clone(prefix="test_")
+
+    def training_step(self, batch: Mapping[str, Any], batch_idx: int) -> Tensor:
+        """Cross-entropy of the labels."""
+        inputs = {name: batch[name] for name in ("input_ids", "attention_mask", "labels")}
+        loss: Tensor = self.model(**inputs).loss
+        self.log("train_loss", loss, prog_bar=True, batch_size=len(batch["ids"]))
+        return loss
+
+    def validation_step(self, batch: Mapping[str, Any], batch_idx: int) -> list[str]:
+        """Write texts and score them. The ids make repeated rows, which even out the processes, count once."""
+        preds, refs, ids = self.write(batch), batch["targets"], batch["ids"]
+        self.bertscore.update(preds, refs, sample_ids=ids)
+        self.log("val_bertscore", self.bertscore, batch_size=len(preds), prog_bar=True)
+        self.scores.update(preds, refs, sample_ids=ids)
+        self.log_dict(self.scores, batch_size=len(preds))
+        return preds
+
+    def test_step(self, batch: Mapping[str, Any], batch_idx: int) -> list[str]:
+        """As in validation."""
+        preds, refs, ids = self.write(batch), batch["targets"], batch["ids"]
+        self.test_bertscore.update(preds, refs, sample_ids=ids)
+        self.log("test_bertscore", self.test_bertscore, batch_size=len(preds))
+        self.test_scores.update(preds, refs, sample_ids=ids)
+        self.log_dict(self.test_scores, batch_size=len(preds))
+        return preds
+
+    def write(self, batch: Mapping[str, Any]) -> list[str]:
+        """The text for each row of a batch."""
+        tokens = self.model.generate(
+            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], **self.generation
+        )
+        texts = self.generator.decode(tokens)
+        each = self.generation.get("num_return_sequences", 1)
+        candidates = [texts[i : i + each] for i in range(0, len(texts), each)]
+        return self.choose(candidates, batch["targets"], self.scorer)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """The optimizer, for the parameters that are not frozen."""
+        return self.optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)

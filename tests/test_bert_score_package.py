@@ -1,0 +1,117 @@
+"""The paper's own package, bert-score 0.3.13, on real sentences: the same numbers to 1e-5, row by row.
+
+The sentences are on every machine: what the docstrings of torch say, paired with altered versions of themselves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from torch import Tensor
+
+from bertscore_tm import BERTScore, bert_score
+
+MODULES = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim", "torch.optim.lr_scheduler")
+MODULES += ("torch.distributions", "torch.utils.data", "torch.autograd")
+SENTENCE = re.compile(r"[A-Z][ -~]*\.")
+CODE = re.compile(r"[`\\:{}<>=]")
+NAMES = ("precision", "recall", "f1")
+Package = Callable[..., dict[str, list[float]]]
+
+
+def sentences() -> list[str]:
+    """First sentences of paragraphs in torch's docstrings: plain English, 6 to 30 words, in the order of names."""
+
+    def found() -> Iterator[str]:
+        for module in map(importlib.import_module, MODULES):
+            for name, member in sorted(vars(module).items()):
+                if name.startswith("_") or not callable(member):
+                    continue
+                for paragraph in (inspect.getdoc(member) or "").split("\n\n"):
+                    first = re.split(r"(?<=[.!?])\s", " ".join(paragraph.split()))[0]
+                    if SENTENCE.fullmatch(first) and not CODE.search(first) and 6 <= len(first.split()) <= 30:
+                        yield first
+
+    return list(dict.fromkeys(found()))
+
+
+def altered(sentence: str, other: str, way: int, draw: random.Random) -> str:
+    """`sentence` with words dropped, moved, repeated or in capitals, cut short, left alone, or another one."""
+    words = sentence.split()
+    at = draw.randrange(len(words) - 1)
+    if way == 0:
+        words = [word for word in words if draw.random() > 0.3] or words
+    elif way == 1:
+        words[at], words[-1] = words[-1], words[at]
+    elif way == 2:
+        words.insert(at, words[at])
+    elif way == 3:
+        words = [word.upper() if k % 2 else word for k, word in enumerate(words)]
+    elif way == 4:
+        words = words[: max(1, at)]
+    elif way == 5:
+        words = other.split()
+    return " ".join(words)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> tuple[list[str], list[str]]:
+    """300 predictions and references, some references more than once."""
+    texts, draw = sentences(), random.Random(0)
+    assert len(texts) >= 250, "torch documents less than it used to: take more modules"
+    targets = (texts + texts[::3])[:300]
+    preds = [altered(text, draw.choice(texts), k % 7, draw) for k, text in enumerate(targets)]
+    return preds, targets
+
+
+def near(got: dict[str, Tensor], wanted: dict[str, list[float]]) -> None:
+    for name in NAMES:
+        assert got[name].tolist() == pytest.approx(wanted[name], rel=0, abs=1e-5), name
+
+
+@pytest.mark.parametrize("idf", [False, True], ids=["plain", "idf"])
+@pytest.mark.parametrize("layer", [3, 4, 5, 6])
+def test_one_reference(
+    layer: int, idf: bool, minilm: str, pairs: tuple[list[str], list[str]], bert_score_package: Package
+) -> None:
+    preds, targets = pairs
+    theirs = bert_score_package(preds, targets, minilm, layer, idf=idf, batch_size=32)
+    assert len(set(theirs["f1"])) > 200  # the rows tell something
+    near(bert_score(preds, targets, minilm, layer, idf=idf), theirs)
+
+
+@pytest.mark.parametrize("idf", [False, True], ids=["plain", "idf"])
+@pytest.mark.parametrize("layer", [3, 6])
+def test_several_references(
+    layer: int, idf: bool, minilm: str, pairs: tuple[list[str], list[str]], bert_score_package: Package
+) -> None:
+    """One to four references a row; the package takes the largest P, R and F1, each by itself."""
+    preds, targets = pairs
+    draw = random.Random(1)
+    groups = [[*draw.sample(targets, draw.randint(0, 3)), target] for target in targets[:80]]
+    theirs = bert_score_package(preds[:80], groups, minilm, layer, idf=idf, batch_size=32)
+    near(bert_score(preds[:80], groups, minilm, layer, idf=idf), theirs)
+
+
+@pytest.mark.parametrize("idf", [False, True], ids=["plain", "idf"])
+def test_the_metric_in_many_updates(
+    idf: bool, minilm: str, pairs: tuple[list[str], list[str]], bert_score_package: Package
+) -> None:
+    """Two layers at once, 23 rows an update, in another order: the same means."""
+    preds, targets = pairs
+    metric = BERTScore(minilm, (3, 5), score=None, idf=idf)
+    order: Sequence[int] = random.Random(2).sample(range(len(preds)), len(preds))
+    for start in range(0, len(order), 23):
+        rows = order[start : start + 23]
+        metric.update([preds[i] for i in rows], [targets[i] for i in rows])
+    got = metric.compute()
+    for layer in (3, 5):
+        theirs = bert_score_package(preds, targets, minilm, layer, idf=idf, batch_size=32)
+        for name in NAMES:
+            wanted = sum(theirs[name]) / len(preds)
+            assert float(got[f"layer_{layer}_{name}"]) == pytest.approx(wanted, rel=0, abs=1e-5)
