@@ -57,9 +57,7 @@ def encode(path: str, text: str, max_length: int | None = None, **tokenizer_opti
             output_hidden_states=True,
         ).hidden_states
     vectors = torch.stack([state[0].double() for state in states])  # (layers + 1, n, d)
-    return Text(
-        ids, vectors / vectors.norm(dim=-1, keepdim=True), [bool(text.strip()) and i not in special for i in ids]
-    )
+    return Text(ids, vectors / vectors.norm(dim=-1, keepdim=True), [bool(text.strip()) and i not in special for i in ids])
 
 
 class Idf(dict[int, float]):

@@ -142,7 +142,7 @@ def test_differs_from_bert_score(setting: Setting, tiny: Tiny, bert_score_packag
     """The stated differences are real, so that none of them hides a fault of ours."""
     kind, layer, idf = setting
     if kind in ("gpt2", "deberta-v2"):
-        with pytest.raises((ValueError, UnboundLocalError), match="Not supported|output_states"):
+        with pytest.raises((ValueError, UnboundLocalError), match=r"Not supported|output_states"):
             bert_score_package(PREDS, TARGETS, tiny(kind), layer, idf=idf)
         return
     theirs = bert_score_package(PREDS, TARGETS, tiny(kind), layer, idf=idf)

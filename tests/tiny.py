@@ -264,18 +264,12 @@ FAMILIES = tuple(KINDS)
 KINDS |= {
     "bert-left-padding": Kind(_bert_tokenizer, _bert, settings={"padding_side": "left"}),
     "bert-no-limit": Kind(_bert_tokenizer, _bert, settings={"model_max_length": None}),
-    "bert-no-markers": Kind(
-        lambda: _generic("wordpiece", "$A", {"unk_token": "[UNK]", "pad_token": "[PAD]"}, BERT), _bert
-    ),
+    "bert-no-markers": Kind(lambda: _generic("wordpiece", "$A", {"unk_token": "[UNK]", "pad_token": "[PAD]"}, BERT), _bert),
     "bert-no-pad": Kind(
-        lambda: _generic(
-            "wordpiece", "[CLS] $A [SEP]", {f"{n}_token": f"[{n.upper()}]" for n in ("unk", "cls", "sep")}, BERT
-        ),
+        lambda: _generic("wordpiece", "[CLS] $A [SEP]", {f"{n}_token": f"[{n.upper()}]" for n in ("unk", "cls", "sep")}, BERT),
         _bert,
     ),
-    "bert-dropout": Kind(
-        _bert_tokenizer, lambda tok: _bert(tok, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)
-    ),
+    "bert-dropout": Kind(_bert_tokenizer, lambda tok: _bert(tok, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)),
     "bert-half": Kind(_bert_tokenizer, _bert, half=True),
     "deberta-v2-conv": Kind(_deberta_tokenizer, lambda tok: _deberta(tok, conv_kernel_size=3)),
     "roberta-no-prefix": Kind(lambda: _roberta_tokenizer(add_prefix_space=False), _roberta),

@@ -1,8 +1,8 @@
 """BERTScore for PyTorch Lightning: a `torchmetrics.Metric`, a function and a command line.
 
-    self.bertscore = BERTScore("minilm")                 # in __init__
-    self.bertscore.update(generated, references)         # in validation_step
-    self.log("val_bertscore", self.bertscore, batch_size=len(generated))
+self.bertscore = BERTScore("minilm")                 # in __init__
+self.bertscore.update(generated, references)         # in validation_step
+self.log("val_bertscore", self.bertscore, batch_size=len(generated))
 """
 
 from typing import TYPE_CHECKING, Any

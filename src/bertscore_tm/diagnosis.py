@@ -45,7 +45,8 @@ def warn(facts: Mapping[str, int | float], empty_score: float, limit: int | None
         said.append(f"{facts['empty']} of {facts['samples']} samples have nothing to score and count as {empty_score:g}")
     if facts["truncated"]:
         said.append(
-            f"{facts['truncated']} texts were truncated to {limit} tokens ({facts['lost_tokens']} tokens lost; overflow='window' loses none)"
+            f"{facts['truncated']} texts were truncated to {limit} tokens ({facts['lost_tokens']} tokens lost; "
+            "overflow='window' loses none)"
         )
     if facts["unknown_share"] > UNKNOWN_SHARE:
         said.append(

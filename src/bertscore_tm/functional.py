@@ -30,9 +30,10 @@ def bert_score(
         model_name_or_path: the encoder, as in `BERTScore`.
         num_layers: the layer or layers, as in `BERTScore`.
         device: where to compute; None: on a GPU if there is one.
-        options: the other settings of `BERTScore`, but for ``score`` and ``reduction``: ``lang``, ``idf`` (True: from ``target``),
-            ``rescale_with_baseline``, ``baseline_path``, ``match_special_tokens``, ``multi_reference``, ``overflow``,
-            ``max_length``, ``empty_score``, ``dtype``, ``batch_tokens``, ``compile``, ``embedding_cache``, ``verbose``.
+        options: the other settings of `BERTScore`, but for ``score`` and ``reduction``: ``lang``, ``idf`` (True: from
+            ``target``), ``rescale_with_baseline``, ``baseline_path``, ``match_special_tokens``, ``multi_reference``,
+            ``overflow``, ``max_length``, ``empty_score``, ``dtype``, ``batch_tokens``, ``compile``, ``embedding_cache`` and
+            ``verbose``.
 
     Returns:
         "precision", "recall" and "f1", float32 ``[predictions]`` in the order of the input; with several layers
@@ -54,8 +55,8 @@ def bert_score(
     where = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
     with torch.no_grad():
         matched = scorer.match(rows, where)
-        table = scorer.idf or None
-        if table is True:
+        table = scorer.table
+        if scorer.epoch_idf:
             everything = torch.ones(len(rows), dtype=torch.bool, device=where)
             table = syncing.epoch_idf(matched.matches.ref, matched.references, everything, syncing.alone)
         scores, weightless = scorer.scores(matched, table)

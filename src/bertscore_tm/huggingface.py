@@ -24,8 +24,8 @@ from transformers.utils import logging as hub_logging
 
 from . import names, weights
 from .encoder import Tokens, undisturbed
-from .layers import LayerReader
-from .tokenizing import Tokenizer
+from .layers import LayerReader, choose_layers, config_depth
+from .tokenizing import Tokenizer, position_limit
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _OVERFLOWS = ("truncate", "window", "error")
@@ -79,24 +79,24 @@ class HuggingFaceEncoder:
         if overflow not in _OVERFLOWS:
             raise ValueError(f"got overflow={overflow!r}; wanted one of {', '.join(map(repr, _OVERFLOWS))}")
         self.dtype, self.overflow, self._compile, self._revision = dtype, overflow, compile, revision
-        self._own = model_name_or_path if isinstance(model_name_or_path, nn.Module) else None
         self._reader: LayerReader | None = None
-        if self._own is not None:
+        self._key: tuple[str, ...] = ()
+        self._own: Any = None
+        self.source: names.Source | None = None
+        if isinstance(model_name_or_path, nn.Module):
             if tokenizer is None:
                 raise ValueError("got an own model without a tokenizer; wanted HuggingFaceEncoder(model, tokenizer)")
-            self.source = None
-            self._config = self._own.config
-            self.name = f"own:{type(self._own).__name__}"
+            self._own = model_name_or_path
+            self._config, self.name = model_name_or_path.config, f"own:{type(model_name_or_path).__name__}"
         else:
             self.source = names.find(model_name_or_path)
-            self._config = _load_config(self.source, revision, _folder_state(self.source))
-            self.name = self.source.name
-        self.depth = _depth(self._config, self.name)
+            self._config, self.name = _load_config(self.source, revision, _folder_state(self.source)), self.source.name
+        self.depth = config_depth(self._config, self.name)
         if tokenizer is None or isinstance(tokenizer, (str, os.PathLike)):
-            assert tokenizer is not None or self.source is not None
-            source = names.find(tokenizer) if tokenizer is not None else self.source
+            source = self.source if tokenizer is None else names.find(tokenizer)
+            assert source is not None
             tokenizer = _load_tokenizer(source, revision, _folder_state(source))
-        self.tokenizer = Tokenizer(tokenizer, _position_limit(self._config), max_length, overflow)
+        self.tokenizer = Tokenizer(tokenizer, position_limit(self._config), max_length, overflow)
         self._tuned = names.tuned_layer(self.name)
         self.default_layers = choose_layers(num_layers, self.depth, self._tuned, self.name)
         self.version = self._find_version()
@@ -202,67 +202,8 @@ class HuggingFaceEncoder:
         return {**self.__dict__, "_reader": None}
 
 
-def choose_layers(
-    num_layers: int | Sequence[int] | str | None, depth: int, default: int | None, name: str
-) -> tuple[int, ...]:
-    """Turn the argument ``num_layers`` into hidden states.
-
-    Args:
-        num_layers: an integer, several, "all", or None.
-        depth: the highest hidden state.
-        default: the tuned layer, or None: two thirds of the depth, rounded.
-        name: what the message calls the encoder.
-
-    Raises:
-        TypeError: if it is something else.
-        ValueError: if a layer does not exist or is named twice; the message names the range.
-    """
-    if num_layers is None:
-        return (min(depth, default) if default is not None else round(depth * 2 / 3),)
-    if isinstance(num_layers, str):
-        if num_layers != "all":
-            raise ValueError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
-        return tuple(range(depth + 1))
-    listed = [num_layers] if hasattr(num_layers, "__index__") else list(num_layers)  # type: ignore[arg-type]
-    if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in listed):
-        raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
-    layers = tuple(int(layer) for layer in listed)
-    if not layers or len(set(layers)) < len(layers):
-        raise ValueError(f"got num_layers={num_layers!r}; wanted at least one layer, and each only once")
-    for layer in layers:
-        if not 0 <= layer <= depth:
-            raise ValueError(f"got layer {layer}; encoder {name!r} has hidden states 0 (the embedding output) to {depth}")
-    return layers
-
-
 def _encoder_half(model: Any) -> Any:
     return model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
-
-
-def _depth(config: Any, name: str) -> int:
-    wanted = ("encoder_layers", "num_encoder_layers") if getattr(config, "is_encoder_decoder", False) else ()
-    for attribute in (*wanted, "num_hidden_layers", "num_layers", "n_layers", "n_layer"):
-        depth = getattr(config, attribute, None)
-        if isinstance(depth, int) and not isinstance(depth, bool):
-            return depth
-    raise ValueError(f"the configuration of encoder {name!r} does not say how many layers it has (num_hidden_layers)")
-
-
-# These count positions from the padding id on, so their tables offer padding id + 1 places fewer.
-_OFFSET_POSITIONS = {
-    "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "data2vec-text", "ibert", "xmod", "luke", "esm",
-    "roberta-prelayernorm",
-}  # fmt: skip
-
-
-def _position_limit(config: Any) -> int | None:
-    positions = getattr(config, "max_position_embeddings", None)
-    if not isinstance(positions, int) or positions < 1:
-        return None
-    if getattr(config, "model_type", "") in _OFFSET_POSITIONS:
-        padding = getattr(config, "pad_token_id", None)
-        return positions - ((1 if padding is None else padding) + 1)
-    return positions
 
 
 def _folder_state(source: names.Source) -> tuple[object, ...]:

@@ -83,9 +83,7 @@ class IdfTable:
         self._weight = torch.tensor([weight for _, weight in pairs], dtype=torch.float64, device="cpu")
 
     @classmethod
-    def from_frequencies(
-        cls, token: Tensor, count: Tensor, documents: int, tokenizer: str | None = None
-    ) -> IdfTable:
+    def from_frequencies(cls, token: Tensor, count: Tensor, documents: int, tokenizer: str | None = None) -> IdfTable:
         """The table of document frequencies: ``token`` and ``count`` as `document_frequencies` gives them."""
         weights = {t: math.log((documents + 1) / (c + 1)) for t, c in zip(token.tolist(), count.tolist())}
         return cls(weights, math.log(documents + 1), documents, tokenizer)

@@ -1,4 +1,4 @@
-"""Reading hidden states of a transformers encoder without running the layers above them."""
+"""Which hidden states there are, which are wanted, and how to read them without running the layers above."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LayerReader:
             try:
                 view = _cut(self.model, depth, keep)
                 got, last_of_view = self._probe(view, top)
-            except Exception:  # noqa: BLE001, S112 - a model that cannot be cut like this is run whole
+            except Exception:  # noqa: BLE001 - a model that cannot be cut like this is run whole
                 continue
             if torch.equal(got, wanted):
                 return view, keep == top and torch.equal(last_of_view, wanted)
@@ -72,7 +72,8 @@ class LayerReader:
         return output.hidden_states[layer], output[0]
 
     def _run_probe(self, model: nn.Module) -> Any:
-        embedding = self.model.get_input_embeddings()
+        whole: Any = self.model
+        embedding = whole.get_input_embeddings()
         ids = torch.arange(4, 12, device=embedding.weight.device)[None] % embedding.weight.shape[0]
         return model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
 
@@ -90,3 +91,48 @@ def _cut(model: nn.Module, depth: int, keep: int) -> nn.Module:
                 if isinstance(getattr(holder, name, None), int) and getattr(holder, name) == depth:
                     setattr(holder, name, keep)
     return view
+
+
+def choose_layers(num_layers: int | Sequence[int] | str | None, depth: int, default: int | None, name: str) -> tuple[int, ...]:
+    """Turn the argument ``num_layers`` into hidden states.
+
+    Args:
+        num_layers: an integer, several, "all", or None.
+        depth: the highest hidden state.
+        default: the tuned layer, or None: two thirds of the depth, rounded.
+        name: what the message calls the encoder.
+
+    Raises:
+        TypeError: if it is something else.
+        ValueError: if a layer does not exist or is named twice; the message names the range.
+    """
+    if num_layers is None:
+        return (min(depth, default) if default is not None else round(depth * 2 / 3),)
+    if isinstance(num_layers, str):
+        if num_layers != "all":
+            raise ValueError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
+        return tuple(range(depth + 1))
+    listed = [num_layers] if hasattr(num_layers, "__index__") else list(num_layers)
+    if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in listed):
+        raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
+    layers = tuple(int(layer) for layer in listed)
+    if not layers or len(set(layers)) < len(layers):
+        raise ValueError(f"got num_layers={num_layers!r}; wanted at least one layer, and each only once")
+    for layer in layers:
+        if not 0 <= layer <= depth:
+            raise ValueError(f"got layer {layer}; encoder {name!r} has hidden states 0 (the embedding output) to {depth}")
+    return layers
+
+
+def config_depth(config: Any, name: str) -> int:
+    """The highest hidden state, as a configuration says; of an encoder-decoder that of its encoder.
+
+    Raises:
+        ValueError: if it does not say.
+    """
+    wanted = ("encoder_layers", "num_encoder_layers") if getattr(config, "is_encoder_decoder", False) else ()
+    for attribute in (*wanted, "num_hidden_layers", "num_layers", "n_layers", "n_layer"):
+        depth = getattr(config, attribute, None)
+        if isinstance(depth, int) and not isinstance(depth, bool):
+            return depth
+    raise ValueError(f"the configuration of encoder {name!r} does not say how many layers it has (num_hidden_layers)")

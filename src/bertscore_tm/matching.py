@@ -89,7 +89,7 @@ def unit(vectors: Tensor) -> Tensor:
         FloatingPointError: if the encoder gave an infinite or undefined number.
     """
     vectors = vectors.float()
-    norm = vectors.norm(dim=-1, keepdim=True)
+    norm: Tensor = vectors.norm(dim=-1, keepdim=True)
     if not bool(torch.isfinite(norm).all()):
         raise FloatingPointError(
             "the encoder gave hidden states that are infinite or not a number; wanted finite ones: "
@@ -139,9 +139,7 @@ def match(texts: Embedded, preds: Tensor, refs: Tensor, match_special_tokens: bo
     for part in _blocks(texts.length[preds].tolist(), texts.length[refs].tolist(), vectors.shape[-1]):
         sides = [_pad(start[side[part]], texts.length[side[part]]) for side in (preds, refs)]
         (a, a_real), (b, b_real) = sides
-        best = [
-            best_similarity(layer[a], layer[b], open_tokens[a] & a_real, open_tokens[b] & b_real) for layer in vectors
-        ]
+        best = [best_similarity(layer[a], layer[b], open_tokens[a] & a_real, open_tokens[b] & b_real) for layer in vectors]
         for (index, real), similarity, out in zip(sides, zip(*best), done):
             word = texts.word[index] & real  # [pairs, longest]
             out.append(Side(torch.stack(similarity, -1)[word], texts.token[index][word], word.sum(1, dtype=torch.int32)))

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torchmetrics import Metric, MetricCollection
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from . import diagnosis, signature, syncing
 from .baseline import Baseline
+from .diagnosis import COUNTS
 from .idf import IdfTable
 from .matching import Matches, Side
-from .diagnosis import COUNTS
-from .pairs import References, Texts, read_rows
-from .scorer import Matched, Scorer
+from .pairs import Matched, References, Texts, read_rows
+from .scorer import Scorer
 from .scoring import EMPTY, NAMES
+from .state import PackedMetric, parts
 
 # Arguments of torchmetrics' own BERTScore that have another name here, or no use.
 _RENAMED = {
@@ -42,7 +42,7 @@ _SIMILARITIES = ("pred_similarity", "ref_similarity")
 _INTEGERS = ("pred_token", "ref_token", "pred_length", "ref_length", "references")
 
 
-class BERTScore(Metric):
+class BERTScore(PackedMetric):
     """BERTScore of generated texts against references, over all batches and processes.
 
     ``update`` encodes the texts of this process and keeps a few numbers: without idf three scores a sample and layer, with
@@ -65,6 +65,10 @@ class BERTScore(Metric):
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
     feature_network = "encoder"
+    fingerprint: Tensor
+    counts: Tensor
+    scores: list[Tensor]
+    sample_ids: list[Tensor]
 
     def __init__(
         self,
@@ -148,22 +152,20 @@ class BERTScore(Metric):
             verbose=verbose,
         )
         self.score, self.reduction, self.warns = score, reduction, True
-        self._facts: dict[str, int | float] | None = None
+        self._facts: dict[str, int | float] = {}
         self._add_states()
 
     def _add_states(self) -> None:
         # The fingerprint comes first: merging checks it before anything is changed.
         self.add_state("fingerprint", self.scorer.fingerprint(), signature.same_fingerprint)
         self.add_state("counts", torch.zeros(len(COUNTS), dtype=torch.int64), "sum")
-        layers, self._empty_states = len(self.scorer.layers), {}
-        for name, shape, dtype in (
-            ("scores", (0, layers * len(NAMES)), torch.float32),
-            ("sample_ids", (0,), torch.int64),
-            *((name, (0, layers), torch.float32) for name in _SIMILARITIES if self.scorer.idf is True),
-            *((name, (0,), torch.int32) for name in _INTEGERS if self.scorer.idf is True),
-        ):
-            self.add_state(name, [], "cat")
-            self._empty_states[name] = torch.empty(shape, dtype=dtype, device="cpu")
+        layers = len(self.scorer.layers)
+        self.add_packed("scores", (0, layers * len(NAMES)), torch.float32)
+        self.add_packed("sample_ids", (0,), torch.int64)
+        for name in _SIMILARITIES if self.scorer.epoch_idf else ():
+            self.add_packed(name, (0, layers), torch.float32)
+        for name in _INTEGERS if self.scorer.epoch_idf else ():
+            self.add_packed(name, (0,), torch.int32)
 
     def update(self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None) -> None:
         """Add a batch.
@@ -179,24 +181,20 @@ class BERTScore(Metric):
             ValueError: if the numbers of rows differ, a row has no reference, only some updates have ids, or a text is too
                 long under ``overflow="error"``. The state is as before after each error.
         """
-        try:
-            rows = read_rows(preds, target, sample_ids)
-            if len(rows):
-                known, ids = self._number_of_rows(), sum(map(len, self.sample_ids))
-                syncing.check_ids(known + len(rows), ids + len(rows.ids or []))
-                self._append(rows.ids, self.scorer.match(rows, self.device))
-        except BaseException:
-            self._update_count -= 1  # torchmetrics has counted it already
-            raise
+        rows = read_rows(preds, target, sample_ids)
+        if len(rows):
+            known, ids = self._number_of_rows(), sum(map(len, parts(self.sample_ids)))
+            syncing.check_ids(known + len(rows), ids + len(rows.ids or []))
+            self._append(rows.ids, self.scorer.match(rows, self.device))
 
     def _append(self, ids: list[int] | None, matched: Matched) -> None:
         counts, added = matched.counts, {}
-        if self.scorer.idf is True:
+        if self.scorer.epoch_idf:
             m = matched.matches
             added = dict(zip(_SIMILARITIES, (m.pred.similarity, m.ref.similarity)))
             added |= zip(_INTEGERS, (m.pred.token, m.ref.token, m.pred.length, m.ref.length, matched.references))
         else:
-            scores, weightless = self.scorer.scores(matched, self.scorer.idf)
+            scores, weightless = self.scorer.scores(matched, self.scorer.table)
             counts, added["scores"] = counts + weightless, scores.flatten(1)
         if ids is not None:
             added["sample_ids"] = torch.tensor(ids, dtype=torch.int64, device=self.device)
@@ -214,7 +212,7 @@ class BERTScore(Metric):
         Raises:
             ValueError: if a sample id came with two different scores.
         """
-        scores = self._samples()
+        scores, self._facts = self._samples()
         if self.warns and self._should_unsync:  # the value of a single batch, from forward, comes without warnings
             self.scorer.warn(self._facts)
         return self.scorer.answer(scores, self.score, self.reduction)
@@ -222,20 +220,14 @@ class BERTScore(Metric):
     def forward(self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None) -> Any:
         """Add a batch and return its score; arguments and errors as in `update`."""
         rows = read_rows(preds, target, sample_ids)  # torchmetrics may go through them twice
-        before = dict(self.__dict__)
-        try:
-            return super().forward(rows.preds, rows.groups, rows.ids)
-        except BaseException:
-            self.__dict__.update(before)  # torchmetrics has put the accumulated state aside
-            raise
+        return super().forward(rows.preds, rows.groups, rows.ids)
 
-    def _samples(self) -> Tensor:
-        """Finished scores of the samples, each once and in the order of the ids, ``[samples, layers, 3]``."""
+    def _samples(self) -> tuple[Tensor, dict[str, int | float]]:
+        """Finished scores of the samples, each once and in the order of the ids, ``[samples, layers, 3]``; facts about them."""
         with torch.no_grad():
             flat, ids, counts = self._collect(syncing.alone, 0)
             scores = syncing.each_once(flat, ids, self.scorer.tolerance).reshape(-1, len(self.scorer.layers), len(NAMES))
-            self._facts = diagnosis.facts(scores[:, 0, 0] == EMPTY, counts)
-            return self.scorer.finish(scores)
+            return self.scorer.finish(scores), diagnosis.facts(scores[:, 0, 0] == EMPTY, counts)
 
     def _collect(self, gather: syncing.Gather, rank: int) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, ids and counts of all ranks. With idf they exchange ids, then frequencies, then scores; never words."""
@@ -244,9 +236,9 @@ class BERTScore(Metric):
         heads = torch.stack(gather(torch.cat([self.fingerprint, sizes])))
         signature.same_fingerprint(heads[:, :-2])
         syncing.check_ids(*heads[:, -2:].sum(0).tolist())
-        ids = gather(self._flat("sample_ids")) if int(heads[:, -1].sum()) else [self._flat("sample_ids")] * len(heads)
-        scores, counts = self._flat("scores"), self.counts
-        if self.scorer.idf is True and int(heads[:, -2].sum()):
+        ids = gather(self.packed("sample_ids")) if int(heads[:, -1].sum()) else [self.packed("sample_ids")] * len(heads)
+        scores, counts = self.packed("scores"), self.counts
+        if self.scorer.epoch_idf and int(heads[:, -2].sum()):
             matched = self._matched()
             mine = syncing.owned(ids, rank, rows)[rows - len(matched.references) :]
             table = syncing.epoch_idf(matched.matches.ref, matched.references, mine, gather)
@@ -257,23 +249,19 @@ class BERTScore(Metric):
     def _matched(self) -> Matched:
         """The packed states of ``idf=True`` as one."""
         pred_similarity, ref_similarity, pred_token, ref_token, pred_length, ref_length, references = map(
-            self._flat, (*_SIMILARITIES, *_INTEGERS)
+            self.packed, (*_SIMILARITIES, *_INTEGERS)
         )
         pred, ref = Side(pred_similarity, pred_token, pred_length), Side(ref_similarity, ref_token, ref_length)
         return Matched(Matches(pred, ref), references, self.counts)
 
-    def _flat(self, name: str) -> Tensor:
-        """A list state as one tensor on the metric's device, of the right shape and dtype even if nothing was added."""
-        return torch.cat([part.to(self.device) for part in (self._empty_states[name], *_parts(getattr(self, name)))])
-
     def _number_of_rows(self) -> int:
-        return sum(len(part) for name in ("scores", "references") for part in _parts(getattr(self, name, [])))
+        return sum(len(part) for name in ("scores", "references") for part in parts(getattr(self, name, [])))
 
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
         group = process_group or self.process_group
         rank = torch.distributed.get_rank(group) if torch.distributed.is_initialized() else 0
         scores, ids, counts = self._collect(lambda x: dist_sync_fn(x.contiguous(), group=group), rank)
-        for name in self._empty_states:
+        for name in self._empty:
             setattr(self, name, [])
         self.scores, self.sample_ids, self.counts = [scores], [ids], counts
 
@@ -290,18 +278,11 @@ class BERTScore(Metric):
                 for name, value in state.items()
             }
             signature.same_fingerprint(torch.stack([self.fingerprint, state["fingerprint"]]))
-            both = [*_parts(state["sample_ids"]), *self.sample_ids]
-            rows = sum(len(part) for name in ("scores", "references") for part in _parts(state.get(name, [])))
+            both = [*parts(state["sample_ids"]), *self.sample_ids]
+            rows = sum(len(part) for name in ("scores", "references") for part in parts(state.get(name, [])))
             syncing.check_ids(self._number_of_rows() + rows, sum(map(len, both)))
         super().merge_state(state)
         self._computed = None
-
-    def reset(self) -> None:
-        """Forget all samples. Whoever still holds the old lists, such as `torchmetrics.wrappers.Running`, keeps them."""
-        for name in self._empty_states:
-            setattr(self, name, [])
-        self._facts = None
-        super().reset()
 
     @property
     def signature(self) -> str:
@@ -316,10 +297,9 @@ class BERTScore(Metric):
             0 to 1), "special_token_texts" (texts that spell out a marker), "weightless" (pairs with a side whose weights are all
             zero), "encoded_tokens" and "cache_hits" (of the encoder, which other metrics may share, since it was made).
         """
-        if self._computed is None or self._facts is None:
-            self._samples()
+        facts = self._facts if self._computed is not None else self._samples()[1]
         embedder = self.scorer.embedder
-        return {**self._facts, "encoded_tokens": embedder.encoded_tokens, "cache_hits": embedder.cache.hits}
+        return {**facts, "encoded_tokens": embedder.encoded_tokens, "cache_hits": embedder.cache.hits}
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`."""
@@ -334,30 +314,6 @@ class BERTScore(Metric):
         """Set an attribute; the encoder is shared already, so FeatureShare's wrapper around it is not needed."""
         if name != self.feature_network:
             super().__setattr__(name, value)
-
-    def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        """torchmetrics makes a vector of one a scalar; here ``reduction="none"`` stays a vector."""
-        squeezed = super()._wrap_compute(compute)
-
-        @wraps(compute)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            value = squeezed(*args, **kwargs)
-            if self.reduction == "mean":
-                return value
-            return {key: v.reshape(-1) for key, v in value.items()} if isinstance(value, dict) else value.reshape(-1)
-
-        return wrapped
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> nn.Module:
-        """Follow a device; the dtypes of the states stay what they are."""
-        device = fn(torch.zeros(1, device=self.device)).device
-        super()._apply(fn, exclude_state=tuple(self._defaults))
-        for holder in (self._defaults, self.__dict__):
-            for name in self._defaults:
-                value = holder[name]
-                holder[name] = value.to(device) if isinstance(value, Tensor) else [part.to(device) for part in value]
-        self._computed = None
-        return self
 
 
 def bert_score_collection(*args: Any, prefix: str | None = None, postfix: str | None = None, **options: Any) -> MetricCollection:
@@ -378,8 +334,3 @@ def bert_score_collection(*args: Any, prefix: str | None = None, postfix: str | 
     for name in NAMES[:2]:
         metrics[name].warns = False  # f1 speaks for all three
     return MetricCollection(dict(metrics), prefix=prefix, postfix=postfix)
-
-
-def _parts(state: Any) -> list[Tensor]:
-    """A list state, which is a tensor after it was loaded from some checkpoints."""
-    return [state] if isinstance(state, Tensor) else state

@@ -1,11 +1,23 @@
-"""What users hand over, as flat lists: predictions, groups of references, ids. Checked whole before any work begins."""
+"""From what users hand over to matches: rows of texts, checked whole before any work begins, then encoded and matched.
+
+    texts -> pairs -> tokens -> embeddings -> best match per token
+
+Before the matches things are large and stay here; after them there is one similarity and one id a word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from .encoder import Embedder, Embedding, undisturbed
+from .matching import Embedded, Matches, Side, match
 
 Texts: TypeAlias = str | Iterable[str]
 References: TypeAlias = str | Iterable[str | Iterable[str]]
@@ -64,7 +76,7 @@ def read_rows(preds: Texts, target: References, sample_ids: Iterable[int] | int 
 
 
 def _items(value: Any, side: str, wanted: str) -> list[Any]:
-    unordered = isinstance(value, (bytes, bytearray, Mapping)) or (isinstance(value, AbstractSet))
+    unordered = isinstance(value, (bytes, bytearray, Mapping, AbstractSet))
     if unordered or not isinstance(value, Iterable):
         raise TypeError(f"got {_kind(value)} as {side}; wanted {wanted}, in order")
     try:
@@ -114,3 +126,123 @@ def _ids(sample_ids: Any, rows: int) -> list[int] | None:
 
 def _kind(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} ({str(value)[:40]!r})" if not isinstance(value, str) else "str"
+
+
+# Tokens of the texts that are held as vectors at one time (MiniLM: 1.5 KB each in float32).
+CHUNK_TOKENS = 32_768
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Rows after matching: all that is needed of them from then on.
+
+    Attributes:
+        matches: the best matches of all pairs, references of one prediction next to each other.
+        references: number of pairs of each row, int32 ``[rows]``.
+        counts: what `diagnosis.COUNTS` names, int64.
+    """
+
+    matches: Matches
+    references: Tensor
+    counts: Tensor
+
+
+def match_rows(
+    embedder: Embedder, rows: Rows, device: torch.device, match_special_tokens: bool = True, verbose: bool = False
+) -> Matched:
+    """Encode and match rows, in chunks of like length: memory does not grow with the number of rows.
+
+    Args:
+        embedder: the encoder with its layers.
+        rows: predictions and references.
+        device: where to compute.
+        match_special_tokens: whether markers may be the best match of a word.
+        verbose: show a progress bar.
+    """
+    texts = list(dict.fromkeys(text for pred, group in zip(rows.preds, rows.groups) for text in (pred, *group)))
+    embeddings = embedder.tokenize(texts)
+    place = {text: i for i, text in enumerate(texts)}
+    pairs = [(place[pred], place[reference]) for pred, group in zip(rows.preds, rows.groups) for reference in group]
+    size = [len(e.tokens.ids) for e in embeddings]
+    order = sorted(range(len(pairs)), key=lambda i: (sum(size[text] for text in pairs[i]), pairs[i]))
+    parts = [_no_pairs(len(embedder.layers), device)]
+    with undisturbed(device), _bar(len(pairs), verbose) as advance:
+        for chunk in _chunks(order, pairs, size):
+            parts.append(_match_chunk(embedder, embeddings, [pairs[i] for i in chunk], device, match_special_tokens))
+            advance(len(chunk))
+        back = torch.empty(len(order), dtype=torch.int64, device=device)
+        back[torch.tensor(order, dtype=torch.int64, device=device)] = torch.arange(len(order), device=device)
+        pred, ref = (Side.cat(sides).take(back) for sides in zip(*((part.pred, part.ref) for part in parts)))
+    references = torch.tensor([len(group) for group in rows.groups], dtype=torch.int32, device=device)
+    counts = _count(embeddings, [place[pred] for pred in rows.preds] + [ref for _, ref in pairs])
+    return Matched(Matches(pred, ref), references, counts.to(device))
+
+
+def _chunks(order: list[int], pairs: list[tuple[int, int]], size: list[int]) -> Iterator[list[int]]:
+    """Cut pairs where the vectors of their distinct texts would be too many to hold."""
+    chunk: list[int] = []
+    held: set[int] = set()
+    tokens = 0
+    for i in order:
+        more = sum(size[text] for text in {*pairs[i]} - held)
+        if chunk and tokens + more > CHUNK_TOKENS:
+            yield chunk
+            chunk, held, tokens = [], set(), 0
+            more = sum(size[text] for text in {*pairs[i]})
+        chunk.append(i)
+        held |= {*pairs[i]}
+        tokens += more
+    if chunk:
+        yield chunk
+
+
+def _match_chunk(
+    embedder: Embedder, embeddings: list[Embedding], pairs: list[tuple[int, int]], device: torch.device, special: bool
+) -> Matches:
+    used = list(dict.fromkeys(text for pair in pairs for text in pair))
+    vectors = {e.text: v for e, v in embedder.vectors([embeddings[i] for i in used], device)}
+    tokens = [embeddings[i].tokens for i in used]
+    packed = [vectors[embeddings[i].text] for i in used if embeddings[i].tokens.ids]
+    embedded = Embedded(
+        torch.cat(packed, 1) if packed else torch.zeros(len(embedder.layers), 0, 1, device=device),
+        torch.tensor([i for t in tokens for i in t.ids], dtype=torch.int32, device=device),
+        torch.tensor([word for t in tokens for word in t.words], dtype=torch.bool, device=device),
+        torch.tensor([len(t.ids) for t in tokens], dtype=torch.int64, device=device),
+    )
+    place = {text: i for i, text in enumerate(used)}
+    index = torch.tensor([[place[pred], place[ref]] for pred, ref in pairs], dtype=torch.int64, device=device)
+    return match(embedded, index[:, 0], index[:, 1], special)
+
+
+def _no_pairs(layers: int, device: torch.device) -> Matches:
+    integers = torch.empty(0, dtype=torch.int32, device=device)
+    side = Side(torch.empty(0, layers, dtype=torch.float32, device=device), integers, integers)
+    return Matches(side, side)
+
+
+def _count(embeddings: list[Embedding], texts: list[int]) -> Tensor:
+    """What `diagnosis.COUNTS` names, over all occurrences of the texts."""
+    tokens = [embeddings[i].tokens for i in texts]
+    return torch.tensor(
+        [
+            len(tokens),
+            sum(sum(t.words) for t in tokens),
+            sum(t.unknown for t in tokens),
+            sum(t.lost > 0 for t in tokens),
+            sum(t.lost for t in tokens),
+            sum(t.literal for t in tokens),
+            0,
+        ],
+        dtype=torch.int64,
+    )
+
+
+@contextmanager
+def _bar(total: int, verbose: bool) -> Iterator[Callable[[int], object]]:
+    if not verbose:
+        yield lambda done: None
+        return
+    from tqdm.auto import tqdm  # comes with transformers
+
+    with tqdm(total=total, unit="pair", desc="BERTScore") as bar:
+        yield bar.update

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,28 +20,10 @@ from ._version import __version__
 from .baseline import Baseline
 from .cache import parse_bytes
 from .diagnosis import COUNTS
-from .encoder import Embedding, Encoder, shared_embedder, undisturbed
+from .encoder import Encoder, shared_embedder
 from .idf import IdfTable
-from .matching import Embedded, Matches, Side, match
-from .pairs import Rows
-
-# Tokens of the texts that are held as vectors at one time (MiniLM: 1.5 KB each in float32).
-CHUNK_TOKENS = 32_768
-
-
-@dataclass(frozen=True)
-class Matched:
-    """Rows after matching: all that is needed of them from then on.
-
-    Attributes:
-        matches: the best matches of all pairs, references of one prediction next to each other.
-        references: number of pairs of each row, int32 ``[rows]``.
-        counts: what `diagnosis.COUNTS` names, int64.
-    """
-
-    matches: Matches
-    references: Tensor
-    counts: Tensor
+from .layers import choose_layers
+from .pairs import Matched, Rows, match_rows
 
 
 class Scorer:
@@ -81,7 +62,8 @@ class Scorer:
             raise ValueError(f"got batch_tokens={batch_tokens!r}; wanted a positive number of tokens or None")
         cache_bytes = parse_bytes(embedding_cache)
         encoder, layers = _encoder(model_name_or_path, num_layers, self.lang, max_length, overflow, dtype, compile)
-        self.idf = _idf(idf, encoder)
+        self.epoch_idf = idf is True  # weights come from the references of the epoch, once all are known
+        self.table = _table(idf, encoder)
         self.baseline = _baseline(rescale_with_baseline, baseline_path, encoder, self.lang)
         if self.baseline is not None:
             self.baseline.check(layers)
@@ -110,11 +92,11 @@ class Scorer:
         return {
             "layers": ",".join(map(str, self.layers)) + ("(default)" if self.layer_is_default else ""),
             "tokenizer": encoder.tokenizer_id,
-            "max_length": getattr(encoder, "limit", None) or "any",
+            "max_length": getattr(encoder, "limit", "own") or "any",
             "overflow": getattr(encoder, "overflow", "own"),
             "dtype": getattr(encoder, "dtype", "own"),
             "special_tokens": "matched" if self.match_special_tokens else "unmatched",
-            "idf": "no" if self.idf is None else "epoch" if self.idf is True else f"table@{self.idf.digest}",
+            "idf": "epoch" if self.epoch_idf else f"table@{self.table.digest}" if self.table else "no",
             "references": self.multi_reference,
         }
 
@@ -139,7 +121,7 @@ class Scorer:
         """Integers that differ where states must not be mixed. The folder of the same weights may have another name elsewhere."""
         encoder = self.encoder
         shape = {**self._shape(), "layers": self.layers, "encoder": encoder.version or encoder.name}
-        if self.idf is True:
+        if self.epoch_idf:
             del shape["references"]  # these states are joined over references only in the end
         return signature.fingerprint(shape)
 
@@ -155,28 +137,8 @@ class Scorer:
         diagnosis.warn(facts, self.empty_score, getattr(self.encoder, "limit", None), note)
 
     def match(self, rows: Rows, device: torch.device) -> Matched:
-        """Encode and match rows, in chunks of like length: memory does not grow with the number of rows."""
-        if not len(rows):
-            return self._nothing(device)
-        texts = list(dict.fromkeys(text for pred, group in zip(rows.preds, rows.groups) for text in (pred, *group)))
-        embeddings = self.embedder.tokenize(texts)
-        place = {text: i for i, text in enumerate(texts)}
-        preds = [place[pred] for pred, group in zip(rows.preds, rows.groups) for _ in group]
-        refs = [place[reference] for group in rows.groups for reference in group]
-        counts = _count(embeddings, [place[pred] for pred in rows.preds] + refs)
-        size = [len(e.tokens.ids) for e in embeddings]
-        order = sorted(range(len(refs)), key=lambda pair: (size[refs[pair]] + size[preds[pair]], preds[pair]))
-        with undisturbed(device):
-            parts = [
-                self._match_chunk(embeddings, [preds[i] for i in chunk], [refs[i] for i in chunk], device)
-                for chunk in self._chunks(order, preds, refs, size)
-            ]
-            back = torch.empty(len(order), dtype=torch.int64, device=device)
-            back[torch.tensor(order, dtype=torch.int64, device=device)] = torch.arange(len(order), device=device)
-            pred = Side.cat([part.pred for part in parts]).take(back)
-            ref = Side.cat([part.ref for part in parts]).take(back)
-            references = torch.tensor([len(group) for group in rows.groups], dtype=torch.int32, device=device)
-        return Matched(Matches(pred, ref), references, counts.to(device))
+        """Encode and match rows; what comes after is arithmetic on packed vectors."""
+        return match_rows(self.embedder, rows, device, self.match_special_tokens, self.verbose)
 
     def scores(self, matched: Matched, table: IdfTable | None) -> tuple[Tensor, Tensor]:
         """Scores of the rows before rescaling.
@@ -221,64 +183,11 @@ class Scorer:
                     answer["_".join(parts)] = column[0] if reduction == "mean" else column
         return answer[""] if list(answer) == [""] else answer
 
-    def _chunks(self, order: list[int], preds: list[int], refs: list[int], size: list[int]) -> list[list[int]]:
-        chunks: list[list[int]] = []
-        seen: set[int] = set()
-        tokens = CHUNK_TOKENS
-        for pair in order:
-            new = {preds[pair], refs[pair]} - seen
-            more = sum(size[text] for text in new)
-            if not chunks or tokens + more > CHUNK_TOKENS:
-                chunks.append([])
-                seen, tokens = set(), 0
-                more = sum(size[text] for text in {preds[pair], refs[pair]})
-            chunks[-1].append(pair)
-            seen |= {preds[pair], refs[pair]}
-            tokens += more
-        return chunks
-
-    def _nothing(self, device: torch.device) -> Matched:
-        similarity, integers = torch.empty(0, len(self.layers), device=device), torch.empty(0, dtype=torch.int32, device=device)
-        side = Side(similarity, integers, integers)
-        return Matched(Matches(side, side), integers, torch.zeros(len(COUNTS), dtype=torch.int64, device=device))
-
-    def _match_chunk(self, embeddings: list[Embedding], preds: list[int], refs: list[int], device: torch.device) -> Matches:
-        used = list(dict.fromkeys(preds + refs))
-        vectors = {e.text: v for e, v in self.embedder.vectors([embeddings[i] for i in used], device)}
-        tokens = [embeddings[i].tokens for i in used]
-        packed = [vectors[embeddings[i].text] for i in used if embeddings[i].text in vectors]
-        embedded = Embedded(
-            torch.cat(packed, 1) if packed else torch.zeros(len(self.layers), 0, 1, device=device),
-            torch.tensor([i for t in tokens for i in t.ids], dtype=torch.int32, device=device),
-            torch.tensor([w for t in tokens for w in t.words], dtype=torch.bool, device=device),
-            torch.tensor([len(t.ids) for t in tokens], dtype=torch.int64, device=device),
-        )
-        place = {text: i for i, text in enumerate(used)}
-        pairs = (torch.tensor([place[i] for i in side], dtype=torch.int64, device=device) for side in (preds, refs))
-        return match(embedded, *pairs, self.match_special_tokens)
-
-
-def _count(embeddings: list[Embedding], texts: list[int]) -> Tensor:
-    """What `diagnosis.COUNTS` names, over all occurrences of the texts."""
-    tokens = [embeddings[i].tokens for i in texts]
-    return torch.tensor(
-        [
-            len(tokens),
-            sum(sum(t.words) for t in tokens),
-            sum(t.unknown for t in tokens),
-            sum(t.lost > 0 for t in tokens),
-            sum(t.lost for t in tokens),
-            sum(t.literal for t in tokens),
-            0,
-        ],
-        dtype=torch.int64,
-    )
-
 
 def _encoder(
     model: Any, num_layers: Any, lang: str | None, max_length: int | None, overflow: str, dtype: str, compiled: bool
 ) -> tuple[Encoder, tuple[int, ...]]:
-    from .huggingface import HuggingFaceEncoder, choose_layers  # imports transformers: only when an encoder is needed
+    from .huggingface import HuggingFaceEncoder  # imports transformers: only when an encoder is needed
 
     if model is None:
         if lang is None:
@@ -289,7 +198,7 @@ def _encoder(
         model = names.default_encoder(lang)
     if isinstance(model, torch.nn.Module) and not isinstance(model, Encoder):
         raise TypeError(
-            f"got {type(model).__name__} as encoder; wanted HuggingFaceEncoder(model, tokenizer), because a model needs its tokenizer"
+            f"got {type(model).__name__} as encoder; wanted HuggingFaceEncoder(model, tokenizer): it needs its tokenizer"
         )
     if not isinstance(model, str) and isinstance(model, Encoder):
         given = {"max_length": max_length is not None, "overflow": overflow != "truncate", "dtype": dtype != "float32"}
@@ -303,10 +212,9 @@ def _encoder(
     return encoder, encoder.default_layers
 
 
-def _idf(idf: Any, encoder: Encoder) -> IdfTable | bool | None:
-    """True: from this epoch's references; None: no idf."""
+def _table(idf: Any, encoder: Encoder) -> IdfTable | None:
     if isinstance(idf, bool):
-        return idf or None
+        return None
     table = idf if isinstance(idf, IdfTable) else IdfTable(idf) if isinstance(idf, Mapping) else None
     if table is None:
         raise TypeError(f"got {type(idf).__name__} as idf; wanted True, False, an IdfTable or a mapping from token id to weight")

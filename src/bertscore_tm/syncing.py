@@ -59,9 +59,7 @@ def each_once(scores: Tensor, ids: Tensor, tolerance: float) -> Tensor:
 def check_ids(rows: int, ids: int) -> None:
     """Raise ValueError if some rows have ids and some have not."""
     if ids not in (0, rows):
-        raise ValueError(
-            f"got sample_ids for {ids} of {rows} samples; wanted them in all updates of all ranks, or in none"
-        )
+        raise ValueError(f"got sample_ids for {ids} of {rows} samples; wanted them in all updates of all ranks, or in none")
 
 
 def owned(ids: list[Tensor], rank: int, rows: int) -> Tensor:
@@ -71,7 +69,8 @@ def owned(ids: list[Tensor], rank: int, rows: int) -> Tensor:
     everything = torch.cat(ids)
     counts = torch.zeros(len(everything), dtype=torch.bool, device=everything.device)
     counts[first_of_each(everything)] = True
-    return counts.split([len(part) for part in ids])[rank]
+    mine: Tensor = counts.split([len(part) for part in ids])[rank]
+    return mine
 
 
 def epoch_idf(references: Side, count: Tensor, owned_rows: Tensor, gather: Gather) -> IdfTable:

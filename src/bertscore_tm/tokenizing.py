@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from .encoder import Tokens, Window
@@ -92,7 +93,7 @@ class Tokenizer:
         step = max(1, room // 2)
         starts = [*range(0, len(body) - room, step), len(body) - room]
         # Between two passes the border lies in the middle of what they share.
-        borders = [0, *((a + room + b) // 2 for a, b in zip(starts, starts[1:])), len(body)]
+        borders = [0, *((a + room + b) // 2 for a, b in pairwise(starts)), len(body)]
         before, after = len(self._before), len(self._after)
         windows = []
         for start, first, last in zip(starts, borders, borders[1:]):
@@ -145,3 +146,21 @@ def _encodable(text: str) -> str:
 def _pieces(tokenizer: Any, text: str) -> list[str]:
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     return [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
+
+
+# These count positions from the padding id on, so their tables offer padding id + 1 places fewer.
+_OFFSET_POSITIONS = {
+    "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "data2vec-text",
+    "ibert", "xmod", "luke", "esm", "roberta-prelayernorm",
+}  # fmt: skip
+
+
+def position_limit(config: Any) -> int | None:
+    """Tokens that an encoder with this configuration has positions for; None: any number."""
+    positions = getattr(config, "max_position_embeddings", None)
+    if not isinstance(positions, int) or positions < 1:
+        return None
+    if getattr(config, "model_type", "") in _OFFSET_POSITIONS:
+        padding = getattr(config, "pad_token_id", None)
+        return positions - ((1 if padding is None else padding) + 1)
+    return positions

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import Tensor
 from torchmetrics import MetricCollection
 from torchmetrics.text import BLEUScore, CHRFScore, ROUGEScore
 
-from bertscore_tm import BERTScore
+from bertscore_tm import BERTScore, bert_score_collection
 
 
 class Rouge(ROUGEScore):
@@ -24,16 +24,9 @@ class Rouge(ROUGEScore):
         return super().compute()[f"{self.kind}_fmeasure"]
 
 
-def overlap_and_bertscore(metric: Callable[..., BERTScore], prefix: str) -> MetricCollection:
+def overlap_and_bertscore(metric: partial[BERTScore], prefix: str) -> MetricCollection:
     """Precision, recall and F1 of BERTScore (one compute group, one pass through the encoder), ROUGE-L, BLEU and chrF."""
-    return MetricCollection(
-        {
-            "precision": metric(score="precision"),
-            "recall": metric(score="recall"),
-            "f1": metric(score="f1"),
-            "rougeL": Rouge("rougeL"),
-            "bleu": BLEUScore(),
-            "chrf": CHRFScore(),
-        },
-        prefix=prefix,
-    )
+    settings = {name: value for name, value in metric.keywords.items() if name != "score"}
+    scores = bert_score_collection(*metric.args, **settings)
+    others = {"rougeL": Rouge("rougeL"), "bleu": BLEUScore(), "chrf": CHRFScore()}
+    return MetricCollection({**dict(scores.items()), **others}, prefix=prefix)

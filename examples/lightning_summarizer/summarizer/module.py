@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from lightning import LightningModule
 from torch import Tensor, nn
-from torchmetrics import MetricCollection
 
 from bertscore_tm import BERTScore
 
@@ -22,7 +22,7 @@ class Summarizer(LightningModule):
 
     Args:
         generator: the model and its tokenizer.
-        metric: makes a `BERTScore`: ``functools.partial(BERTScore, "minilm")``.
+        metric: makes a `BERTScore`: ``partial(BERTScore, model_name_or_path="minilm")``.
         optimizer: makes an optimizer of the parameters that are trained.
         generation: arguments of the model's ``generate``.
         choice: which of several candidates counts: "first", "mbr" or "best_of_n", see `choice`.
@@ -31,7 +31,7 @@ class Summarizer(LightningModule):
     def __init__(
         self,
         generator: Generator,
-        metric: Callable[..., BERTScore],
+        metric: partial[BERTScore],
         optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
         generation: Mapping[str, Any],
         choice: str = "first",
@@ -39,8 +39,8 @@ class Summarizer(LightningModule):
         super().__init__()
         if choice not in CHOICES:
             raise ValueError(f"got choice={choice!r}; wanted one of {', '.join(CHOICES)}")
-        self.generator, self.optimizer, self.generation = generator, optimizer, dict(generation)
-        self.model = generator.model
+        self.model, self.batches = generator
+        self.optimizer, self.generation = optimizer, dict(generation)
         self.choose = CHOICES[choice]
         # Scores candidates of one batch, on this process alone.
         self.scorer = metric(reduction="none", idf=False, sync_on_compute=False) if choice != "first" else None
@@ -77,10 +77,8 @@ class Summarizer(LightningModule):
 
     def write(self, batch: Mapping[str, Any]) -> list[str]:
         """The text for each row of a batch."""
-        tokens = self.model.generate(
-            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], **self.generation
-        )
-        texts = self.generator.decode(tokens)
+        tokens = self.model.generate(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], **self.generation)
+        texts = self.batches.decode(tokens)
         each = self.generation.get("num_return_sequences", 1)
         candidates = [texts[i : i + each] for i in range(0, len(texts), each)]
         return self.choose(candidates, batch["targets"], self.scorer)

@@ -22,7 +22,7 @@ class TextData(LightningDataModule):
     """Rows of texts. A subclass says where they come from: `load`.
 
     Args:
-        collate: makes a batch of rows (`Generator.collate`).
+        collate: makes a batch of rows (`Batches.collate`).
         batch_size: rows in a training step, on each process.
         eval_batch_size: rows in a validation or test step, on each process.
         num_workers: processes that load; 0: the main one.
@@ -56,9 +56,7 @@ class TextData(LightningDataModule):
                 pairs = list(self.load(split))[: self.most[split]]
                 if not pairs:
                     raise ValueError(f"{type(self).__name__} has no rows for {split!r}; wanted at least one")
-                self.rows[split] = [
-                    {"id": i, "source": source, "targets": targets} for i, (source, targets) in enumerate(pairs)
-                ]
+                self.rows[split] = [{"id": i, "source": source, "targets": targets} for i, (source, targets) in enumerate(pairs)]
 
     def _loader(self, split: str) -> DataLoader[Row]:
         training = split == "train"

@@ -1,0 +1,50 @@
+"""Train a generator and validate it with BERTScore: ``python train.py``. See README.md."""
+
+from __future__ import annotations
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from lightning import Trainer, seed_everything
+from omegaconf import DictConfig, OmegaConf
+from summarizer.launching import refuse_sweep_in_subprocesses, start_quietly
+from summarizer.module import Summarizer
+
+
+@hydra.main(version_base="1.3", config_path="../../configs", config_name="train")
+def main(cfg: DictConfig) -> float | None:
+    """One run, or one job of a sweep; returns the value that a search maximizes."""
+    start_quietly()
+    seed_everything(cfg.seed, workers=True, verbose=False)
+    parts = hydra.utils.instantiate(cfg, _convert_="all")  # the one place where the configuration becomes objects
+    data = parts["data"](collate=parts["model"].batches.collate)
+    module = Summarizer(parts["model"], parts["metric"], parts["optimizer"], **parts["generation"])
+    trainer: Trainer = parts["trainer"](callbacks=_listed(parts["callbacks"]), logger=_listed(parts["logger"]))
+    refuse_sweep_in_subprocesses(trainer, HydraConfig.get().mode)
+    for logger in trainer.loggers:
+        logger.log_hyperparams({**OmegaConf.to_container(cfg, resolve=True), "signature": module.bertscore.signature})
+
+    best = None
+    if cfg.task == "fit":
+        trainer.fit(module, data, ckpt_path=cfg.checkpoint)
+        best = _best(trainer)
+    elif cfg.task == "validate":
+        trainer.validate(module, data, ckpt_path=cfg.checkpoint)
+        best = float(trainer.callback_metrics["val_bertscore"])
+    if cfg.test or cfg.task == "test":
+        trainer.test(module, data, ckpt_path=cfg.checkpoint or ("best" if cfg.task == "fit" else None))
+    return best
+
+
+def _listed(group: dict[str, object] | None) -> list[object]:
+    return [part for part in (group or {}).values() if part is not None]
+
+
+def _best(trainer: Trainer) -> float | None:
+    """The best validation score, or the last one if no checkpoint callback looked for the best."""
+    kept = trainer.checkpoint_callback.best_model_score if trainer.checkpoint_callback else None
+    value = kept if kept is not None else trainer.callback_metrics.get("val_bertscore")
+    return None if value is None else float(value)
+
+
+if __name__ == "__main__":
+    main()

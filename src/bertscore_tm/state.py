@@ -1,0 +1,95 @@
+"""A metric whose state is packed vectors: what torchmetrics needs so that these survive devices, errors, resets and ranks.
+
+Knows nothing of BERTScore. Each rule answers a trap: see the comments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torchmetrics import Metric
+
+
+class PackedMetric(Metric):
+    """A `torchmetrics.Metric` with list states of fixed shape and dtype. Subclasses set ``reduction`` to "mean" or "none"."""
+
+    reduction: str
+    _empty: dict[str, Tensor]
+
+    def add_packed(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        """Add a list state whose parts are concatenated; ``shape`` is that of an empty part, ``(0, ...)``."""
+        self.add_state(name, [], "cat")
+        self.__dict__.setdefault("_empty", {})[name] = torch.empty(shape, dtype=dtype, device="cpu")
+
+    def packed(self, name: str) -> Tensor:
+        """A list state as one tensor on the metric's device, right in shape and dtype even if nothing was added."""
+        return torch.cat([part.to(self.device) for part in (self._empty[name], *parts(getattr(self, name)))])
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a batch and return its value; after an error everything is as before.
+
+        torchmetrics puts the accumulated state aside meanwhile, and would lose it.
+        """
+        before = dict(self.__dict__)
+        try:
+            return super().forward(*args, **kwargs)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
+    def reset(self) -> None:
+        """Forget everything.
+
+        torchmetrics clears the lists themselves; here whoever still holds them, as `Running` does, keeps what was in them.
+        """
+        for name in self._empty:
+            setattr(self, name, [])
+        super().reset()
+
+    def _wrap_update(self, update: Callable[..., None]) -> Callable[..., None]:
+        # torchmetrics counts an update before it is made: one that failed was none.
+        counted = super()._wrap_update(update)
+
+        @wraps(update)
+        def wrapped(*args: Any, **kwargs: Any) -> None:
+            before = self._update_count
+            try:
+                counted(*args, **kwargs)
+            except BaseException:
+                self._update_count = before
+                raise
+
+        return wrapped
+
+    def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        # torchmetrics makes a vector of one a scalar; with reduction="none" it stays a vector.
+        squeezed = super()._wrap_compute(compute)
+
+        @wraps(compute)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            value = squeezed(*args, **kwargs)
+            if self.reduction == "mean":
+                return value
+            return {key: v.reshape(-1) for key, v in value.items()} if isinstance(value, Mapping) else value.reshape(-1)
+
+        return wrapped
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> nn.Module:
+        # `module.half()` or a bf16-true trainer would cast the states; they follow the device only.
+        device = fn(torch.zeros(1, device=self.device)).device
+        super()._apply(fn, exclude_state=tuple(self._defaults))
+        for holder in (self._defaults, self.__dict__):
+            for name in self._defaults:
+                value = holder[name]
+                holder[name] = value.to(device) if isinstance(value, Tensor) else [part.to(device) for part in value]
+        self._computed = None
+        return self
+
+
+def parts(state: Any) -> list[Tensor]:
+    """A list state, which is a tensor where a reduction or a checkpoint made it one."""
+    return [state] if isinstance(state, Tensor) else list(state)
