@@ -8,6 +8,7 @@ from lightning import Trainer, seed_everything
 from omegaconf import DictConfig, OmegaConf
 from summarizer.launching import refuse_sweep_in_subprocesses, start_quietly
 from summarizer.module import Summarizer
+from summarizer.reports import run_report
 
 
 @hydra.main(version_base="1.3", config_path="../../configs", config_name="train")
@@ -27,6 +28,8 @@ def main(cfg: DictConfig) -> float | None:
     if cfg.task == "fit":
         trainer.fit(module, data, ckpt_path=cfg.checkpoint)
         best = _best(trainer)
+        if trainer.is_global_zero:
+            print(f"\n{run_report(cfg.paths.output_dir)}", flush=True)
     elif cfg.task == "validate":
         trainer.validate(module, data, ckpt_path=cfg.checkpoint)
         best = float(trainer.callback_metrics["val_bertscore"])

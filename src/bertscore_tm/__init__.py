@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 from .baseline import Baseline
+from .collection import bert_score_collection
 from .diagnosis import BERTScoreWarning
 from .encoder import Encoder, Tokens, Window
 from .functional import bert_score
 from .idf import IdfTable
-from .metric import BERTScore, bert_score_collection
+from .metric import BERTScore
 
 if TYPE_CHECKING:
     from .huggingface import HuggingFaceEncoder

@@ -97,8 +97,9 @@ class HuggingFaceEncoder:
             assert source is not None
             tokenizer = _load_tokenizer(source, revision, _folder_state(source))
         self.tokenizer = Tokenizer(tokenizer, position_limit(self._config), max_length, overflow)
-        self._tuned = names.tuned_layer(self.name)
-        self.default_layers = choose_layers(num_layers, self.depth, self._tuned, self.name)
+        tuned = names.tuned_layer(self.name)
+        self.default_layers = choose_layers(num_layers, self.depth, tuned, self.name)
+        self.layer_is_guessed = num_layers is None and tuned is None
         self.version = self._find_version()
         place = self.source.location if self.source is not None else uuid.uuid4().hex
         self._identity = (place, self.version, str(revision), dtype, str(compile))
@@ -107,11 +108,6 @@ class HuggingFaceEncoder:
     def tokenizer_id(self) -> str:
         """What tells two tokenizers apart: the class and a hash of how it splits."""
         return self.tokenizer.identity
-
-    @property
-    def default_is_tuned(self) -> bool:
-        """Whether somebody has measured which layer of this encoder agrees best with people."""
-        return self._tuned is not None
 
     @property
     def limit(self) -> int | None:

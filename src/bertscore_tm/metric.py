@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torchmetrics import Metric, MetricCollection
+from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from . import diagnosis, signature, syncing
+from .arguments import refuse_renamed
 from .baseline import Baseline
 from .diagnosis import COUNTS
 from .idf import IdfTable
@@ -20,23 +21,6 @@ from .scorer import Scorer
 from .scoring import EMPTY, NAMES
 from .state import PackedMetric, parts
 
-# Arguments of torchmetrics' own BERTScore that have another name here, or no use.
-_RENAMED = {
-    "all_layers": "num_layers='all'",
-    "model": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
-    "user_tokenizer": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
-    "user_forward_fn": "an object with the methods of bertscore_tm.Encoder",
-    "batch_size": "batch_tokens, padded tokens in one pass",
-    "device": "metric.to(device)",
-    "return_hash": "metric.signature",
-    "num_threads": "nothing: there are no worker processes",
-    "truncation": "overflow='truncate'",
-    "baseline_url": "baseline_path, a file",
-    "model_type": "model_name_or_path",
-    "nthreads": "nothing: there are no worker processes",
-    "idf_sents": "idf=IdfTable.fit(texts, encoder)",
-    "use_fast_tokenizer": "HuggingFaceEncoder(name, tokenizer)",
-}
 # The packed states of idf=True.
 _SIMILARITIES = ("pred_similarity", "ref_similarity")
 _INTEGERS = ("pred_token", "ref_token", "pred_length", "ref_length", "references")
@@ -125,9 +109,7 @@ class BERTScore(PackedMetric):
             TypeError: if an argument has the wrong type or is one of another package's.
             ValueError: if an option, layer, language or baseline does not exist.
         """
-        for name in kwargs:
-            if name in _RENAMED:
-                raise TypeError(f"got the argument {name!r} of another BERTScore; here this is {_RENAMED[name]}")
+        refuse_renamed(kwargs)
         if score not in (*NAMES, None):
             raise ValueError(f"got score={score!r}; wanted 'f1', 'precision', 'recall' or None")
         if reduction not in ("mean", "none"):
@@ -271,16 +253,16 @@ class BERTScore(PackedMetric):
         Raises:
             ValueError: if it was made in another way, or only one of the two has sample ids; the state is as before.
         """
-        state = incoming_state.metric_state if isinstance(incoming_state, BERTScore) else incoming_state
+        state: Any = incoming_state.metric_state if isinstance(incoming_state, BERTScore) else incoming_state
         if isinstance(state, dict) and state.keys() >= self._defaults.keys():
             state = {
                 name: value.to(self.device) if isinstance(value, Tensor) else [part.to(self.device) for part in value]
                 for name, value in state.items()
             }
             signature.same_fingerprint(torch.stack([self.fingerprint, state["fingerprint"]]))
-            both = [*parts(state["sample_ids"]), *self.sample_ids]
+            ids = sum(map(len, parts(state["sample_ids"]) + parts(self.sample_ids)))
             rows = sum(len(part) for name in ("scores", "references") for part in parts(state.get(name, [])))
-            syncing.check_ids(self._number_of_rows() + rows, sum(map(len, both)))
+            syncing.check_ids(self._number_of_rows() + rows, ids)
         super().merge_state(state)
         self._computed = None
 
@@ -314,23 +296,3 @@ class BERTScore(PackedMetric):
         """Set an attribute; the encoder is shared already, so FeatureShare's wrapper around it is not needed."""
         if name != self.feature_network:
             super().__setattr__(name, value)
-
-
-def bert_score_collection(*args: Any, prefix: str | None = None, postfix: str | None = None, **options: Any) -> MetricCollection:
-    """Precision, recall and F1 as three metrics in one compute group: one pass through the encoder.
-
-    Args:
-        args: as in `BERTScore`.
-        prefix: put before the keys "precision", "recall" and "f1".
-        postfix: put after them.
-        options: as in `BERTScore`, but for ``score``.
-
-    Raises:
-        TypeError: if ``score`` is given.
-    """
-    if "score" in options:
-        raise TypeError("got score= for a collection; wanted none: it holds precision, recall and F1 (BERTScore takes score=)")
-    metrics = {name: BERTScore(*args, score=name, **options) for name in NAMES}
-    for name in NAMES[:2]:
-        metrics[name].warns = False  # f1 speaks for all three
-    return MetricCollection(dict(metrics), prefix=prefix, postfix=postfix)

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,12 +16,12 @@ from torch import Tensor
 
 from . import diagnosis, names, scoring, signature
 from ._version import __version__
+from .arguments import choose_baseline, choose_encoder, choose_table, finite
 from .baseline import Baseline
 from .cache import parse_bytes
 from .diagnosis import COUNTS
 from .encoder import Encoder, shared_embedder
 from .idf import IdfTable
-from .layers import choose_layers
 from .pairs import Matched, Rows, match_rows
 
 
@@ -57,19 +56,19 @@ class Scorer:
         if multi_reference not in ("max", "best_f1", "mean"):
             raise ValueError(f"got multi_reference={multi_reference!r}; wanted 'max', 'best_f1' or 'mean'")
         self.match_special_tokens, self.multi_reference, self.verbose = match_special_tokens, multi_reference, verbose
-        self.empty_score = _number("empty_score", empty_score)
+        self.empty_score = finite("empty_score", empty_score)
         if batch_tokens is not None and (isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1):
             raise ValueError(f"got batch_tokens={batch_tokens!r}; wanted a positive number of tokens or None")
         cache_bytes = parse_bytes(embedding_cache)
-        encoder, layers = _encoder(model_name_or_path, num_layers, self.lang, max_length, overflow, dtype, compile)
+        encoder, layers = choose_encoder(model_name_or_path, num_layers, self.lang, max_length, overflow, dtype, compile)
         self.epoch_idf = idf is True  # weights come from the references of the epoch, once all are known
-        self.table = _table(idf, encoder)
-        self.baseline = _baseline(rescale_with_baseline, baseline_path, encoder, self.lang)
+        self.table = choose_table(idf, encoder)
+        self.baseline = choose_baseline(rescale_with_baseline, baseline_path, encoder, self.lang)
         if self.baseline is not None:
             self.baseline.check(layers)
         self.embedder = shared_embedder(encoder, layers, batch_tokens, cache_bytes)
         self.layers = layers
-        self.layer_is_default = num_layers is None and not getattr(encoder, "default_is_tuned", True)
+        self.layer_is_default = num_layers is None and getattr(encoder, "layer_is_guessed", False)
         self._layer_noted = False
 
     @property
@@ -182,73 +181,3 @@ class Scorer:
                     column = values[:, i, j]
                     answer["_".join(parts)] = column[0] if reduction == "mean" else column
         return answer[""] if list(answer) == [""] else answer
-
-
-def _encoder(
-    model: Any, num_layers: Any, lang: str | None, max_length: int | None, overflow: str, dtype: str, compiled: bool
-) -> tuple[Encoder, tuple[int, ...]]:
-    from .huggingface import HuggingFaceEncoder  # imports transformers: only when an encoder is needed
-
-    if model is None:
-        if lang is None:
-            raise ValueError(
-                "got neither an encoder nor a language; wanted model_name_or_path (a hub name, a folder, 'minilm') or lang "
-                f"('en' chooses {names.default_encoder('en')})"
-            )
-        model = names.default_encoder(lang)
-    if isinstance(model, torch.nn.Module) and not isinstance(model, Encoder):
-        raise TypeError(
-            f"got {type(model).__name__} as encoder; wanted HuggingFaceEncoder(model, tokenizer): it needs its tokenizer"
-        )
-    if not isinstance(model, str) and isinstance(model, Encoder):
-        given = {"max_length": max_length is not None, "overflow": overflow != "truncate", "dtype": dtype != "float32"}
-        for option, is_given in {**given, "compile": compiled}.items():
-            if is_given:
-                raise ValueError(f"got {option} beside an encoder object; wanted it there: HuggingFaceEncoder(..., {option}=...)")
-        if num_layers is None:
-            return model, tuple(model.default_layers)
-        return model, choose_layers(num_layers, model.depth, None, model.name)
-    encoder = HuggingFaceEncoder(model, None, num_layers, max_length=max_length, overflow=overflow, dtype=dtype, compile=compiled)
-    return encoder, encoder.default_layers
-
-
-def _table(idf: Any, encoder: Encoder) -> IdfTable | None:
-    if isinstance(idf, bool):
-        return None
-    table = idf if isinstance(idf, IdfTable) else IdfTable(idf) if isinstance(idf, Mapping) else None
-    if table is None:
-        raise TypeError(f"got {type(idf).__name__} as idf; wanted True, False, an IdfTable or a mapping from token id to weight")
-    if table.tokenizer not in (None, encoder.tokenizer_id):
-        raise ValueError(
-            f"got an idf table of tokenizer {table.tokenizer}, but encoder {encoder.name!r} has {encoder.tokenizer_id}; "
-            "wanted a table fitted with the same tokenizer: IdfTable.fit(texts, encoder)"
-        )
-    return table
-
-
-def _baseline(rescale: Any, path: Any, encoder: Encoder, lang: str | None) -> Baseline | None:
-    if isinstance(rescale, Baseline):
-        return rescale
-    if not isinstance(rescale, bool):
-        raise TypeError(f"got rescale_with_baseline={rescale!r}; wanted True, False or a Baseline")
-    if not rescale:
-        if path is not None:
-            raise ValueError("got baseline_path without rescale_with_baseline=True; wanted both, or neither for raw scores")
-        return None
-    if path is not None:
-        return path if isinstance(path, Baseline) else Baseline.load(path)
-    found = Baseline.packaged(names.table_name(encoder.name), lang) if lang is not None else None
-    if found is None:
-        language = f"language {lang!r}" if lang is not None else "no language (lang is not given)"
-        raise ValueError(
-            f"there is no packaged baseline for encoder {encoder.name!r} and {language}; wanted lang= and an encoder with a "
-            "table, baseline_path= a file with the header LAYER,P,R,F and a line for each layer, or rescale_with_baseline= a "
-            "Baseline (compute one: the mean scores of random, unrelated pairs with num_layers='all')"
-        )
-    return found
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"got {name}={value!r}; wanted a finite number")
-    return float(value)

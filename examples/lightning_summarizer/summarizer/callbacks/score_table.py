@@ -1,4 +1,4 @@
-"""One line an epoch: in ``scores.tsv`` while training, and printed at its end."""
+"""One line an epoch, in ``scores.tsv``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lightning import Callback, LightningModule, Trainer
+
+from ..reports import SCORES, SIGNATURE, write_tsv
 
 
 class ScoreTable(Callback):
@@ -19,35 +21,18 @@ class ScoreTable(Callback):
 
     def __init__(self, folder: str, columns: Sequence[str]) -> None:
         self.folder, self.columns = Path(folder), list(columns)
-        self.rows: list[dict[str, float]] = []
+        self.rows: list[dict[str, Any]] = []
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add a line."""
-        if trainer.sanity_checking or not trainer.is_global_zero:
+        if trainer.sanity_checking:
             return
         logged = trainer.callback_metrics
-        self.rows.append(
-            {"epoch": trainer.current_epoch, **{name: float(logged[name]) for name in self.columns if name in logged}}
-        )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        lines = ["\t".join(f"{row.get(name, float('nan')):.6g}" for name in ("epoch", *self.columns)) for row in self.rows]
-        (self.folder / "scores.tsv").write_text("\n".join(["\t".join(("epoch", *self.columns)), *lines, ""]))
-        (self.folder / "signature.txt").write_text(f"{pl_module.bertscore.signature}\n")
-
-    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Print the table."""
-        if trainer.is_global_zero and self.rows:
-            print(f"\n{self.text()}\n\n{pl_module.bertscore.signature}\n\nResults: {self.folder}", flush=True)
-
-    def text(self) -> str:
-        """The table as text."""
-        names = ["epoch", *(name for name in self.columns if any(name in row for row in self.rows))]
-        head = [name.removeprefix("val_") for name in names]
-        lines = [[f"{row['epoch']:.0f}", *(f"{row.get(name, float('nan')):.4f}" for name in names[1:])] for row in self.rows]
-        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in (head, *lines)
-        )
+        scores = {name: f"{float(logged[name]):.6f}" for name in self.columns if name in logged}
+        self.rows.append({"epoch": trainer.current_epoch, **scores})
+        if trainer.is_global_zero:
+            write_tsv(self.folder / SCORES, self.rows, ["epoch", *self.columns])
+            (self.folder / SIGNATURE).write_text(f"{pl_module.bertscore.signature}\n", encoding="utf-8")
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs to go on with the table."""

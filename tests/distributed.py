@@ -1,0 +1,102 @@
+"""Runs a function on several gloo processes of this machine, within bounded time; what goes wrong in a rank comes back as text."""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+GRACE = 10.0  # seconds that the other ranks have after one has failed
+
+
+class RankError(AssertionError):
+    """A rank raised, died or did not end in time; the text says which and how."""
+
+
+def run(function: Callable[..., Any], processes: int, *args: Any, seconds: float = 240.0) -> list[Any]:
+    """Call ``function(*args)``, a function of a module, on each of ``processes`` ranks.
+
+    Args:
+        function: called on every rank, inside an initialized process group.
+        processes: number of ranks.
+        args: what it is given; pickled.
+        seconds: after that the ranks are ended.
+
+    Returns:
+        What the ranks returned, by rank.
+
+    Raises:
+        RankError: if a rank raised, died or did not end in time.
+    """
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        started = {}
+        for rank in range(processes):
+            here, there = context.Pipe(duplex=False)
+            options = (function, args, rank, processes, str(Path(folder) / "store"), seconds, there)
+            process = context.Process(target=_rank, args=options, daemon=True)
+            process.start()
+            there.close()
+            started[here] = (rank, process)
+        try:
+            answers = _answers({channel: rank for channel, (rank, _) in started.items()}, time.monotonic() + seconds)
+        finally:
+            for _, process in started.values():
+                process.join(GRACE)
+                if process.is_alive():
+                    process.kill()
+                    process.join()
+    troubles = [f"rank {rank}: {text}" for rank, (fine, text) in sorted(answers.items()) if not fine]
+    if troubles:
+        raise RankError("\n".join(troubles))
+    return [answers[rank][1] for rank in range(processes)]
+
+
+def _answers(pending: dict[Connection, int], deadline: float) -> dict[int, tuple[bool, Any]]:
+    answers: dict[int, tuple[bool, Any]] = {}
+    while pending:
+        ready = wait(list(pending), timeout=max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return answers | {rank: (False, "did not end in time") for rank in pending.values()}
+        for channel in ready:
+            assert isinstance(channel, Connection)
+            rank = pending.pop(channel)
+            try:
+                answers[rank] = channel.recv()
+            except EOFError:
+                answers[rank] = (False, "died without a word")
+            if not answers[rank][0]:
+                deadline = min(deadline, time.monotonic() + GRACE)
+    return answers
+
+
+def _rank(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    rank: int,
+    processes: int,
+    store: str,
+    seconds: float,
+    channel: Connection,
+) -> None:
+    try:
+        torch.set_num_threads(1)
+        limit = timedelta(seconds=seconds / 4)  # of one collective: a rank that waits in vain says so itself
+        dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=processes, timeout=limit)
+        try:
+            answer = (True, function(*args))
+        finally:
+            dist.destroy_process_group()
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent has to know
+        answer = (False, traceback.format_exc())
+    channel.send(answer)
+    channel.close()
