@@ -95,7 +95,7 @@ def score_pair(pred: Text, target: Text, layer: int, idf: Idf | None, match_spec
         return None
     p = weighted_best_match(pred, target, layer, idf, match_special)
     r = weighted_best_match(target, pred, layer, idf, match_special)
-    return p, r, (2 * p * r / (p + r) if p * r > 0 else 0.0)  # no harmonic mean of two signs
+    return p, r, (2 * p * r / (p + r) if p > 0 and r > 0 else 0.0)  # the harmonic mean is one of positive numbers
 
 
 def choose(scores: Sequence[Triple], multi_reference: str) -> Triple:

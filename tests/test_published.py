@@ -59,7 +59,7 @@ LITERAL = [
         tolerance=3e-3,  # ours has that space
     ),
     Published(
-        "jury, README.md",
+        "obss/jury",
         ["There is a cat on the mat.", "Look! a wonderful day."],
         ["The cat is playing on the mat.", "Today is a wonderful day"],
         ([0.8328236341, 0.6074944735], [0.8258962631, 0.6777912378], [0.8293454647, 0.6407204866]),

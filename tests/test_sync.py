@@ -151,16 +151,17 @@ def on_with_it(here: Rank, idf: bool) -> Any:
 
 
 def by_hand(here: Rank, idf: bool) -> Any:
-    """sync, compute, unsync, without the help of compute."""
-    metric = here.metric(idf=idf, score="f1", sync_on_compute=False)
+    """sync and unsync called from outside; compute only computes."""
+    metric = here.metric(idf=idf, score="f1", sync_on_compute=False, compute_with_cache=False)
     update(metric, here.shard())
     alone = plain(metric.compute())
+    with metric.sync_context():
+        together = plain(metric.compute())
     metric.sync()
-    metric._computed = None
-    together = plain(metric.compute())
     metric.unsync()
-    metric._computed = None
-    return alone, together, plain(metric.compute())
+    back = plain(metric.compute())
+    metric.sync()
+    return alone, together, back, plain(metric.compute()), plain(metric.compute())  # the first of these ends the sync
 
 
 def on_step(here: Rank, idf: bool) -> Any:
@@ -187,7 +188,7 @@ def mixed(here: Rank, name: str, value: Any) -> Any:
     metric = BERTScore(here.path, **{"num_layers": LAYER, "reduction": "none", **options})
     update(metric, here.shard())
     said = error_of(metric.compute)
-    metric._to_sync = metric.sync_on_compute = False
+    metric.distributed_available_fn = lambda: False
     return said, len(metric.compute())
 
 
@@ -204,7 +205,7 @@ def batch_local_ids(here: Rank, idf: bool) -> Any:
     metric.update([PREDS[i] for i in rows], [TARGETS[i] for i in rows], sample_ids=range(len(rows)))
     said = error_of(metric.compute), error_of(metric.compute)
     later = error_of(lambda: metric.update(["a cat"], ["a dog"], sample_ids=[99]))
-    metric._to_sync = False
+    metric.distributed_available_fn = lambda: False
     return said, later, error_of(lambda: len(metric.compute()))
 
 
@@ -279,7 +280,7 @@ SCENARIOS: dict[str, Callable[[Rank], Any]] = {
     **{
         f"traffic-{name}-{repeat}-{rows}-{len(layers)}": partial(traffic, idf=idf, repeat=repeat, rows=rows, layers=layers)
         for name, idf in IDF.items()
-        for repeat, rows, layers in ((1, 14, [LAYER]), (4, 14, [LAYER]), (1, 28, [LAYER]), (1, 14, [1, LAYER]))
+        for repeat, rows, layers in ((1, 14, [LAYER]), (3, 14, [LAYER]), (1, 28, [LAYER]), (1, 14, [1, LAYER]))
     },
 }
 
@@ -426,13 +427,13 @@ def test_accumulation_goes_on_after_compute(seen: Seen, kind: str, path: str) ->
 
 @both
 def test_sync_by_hand(seen: Seen, kind: str, path: str) -> None:
-    for rank, (alone, together, after) in enumerate(seen(f"by-hand-{kind}")):
-        own = single(path, Rank(path, rank, seen.world).shard(), idf=IDF[kind])["f1"]
-        near(alone, own)
-        near(together, single(path, idf=IDF[kind])["f1"])
-        near(after, own)
+    for rank, (alone, together, back, synced, unsynced) in enumerate(seen(f"by-hand-{kind}")):
+        own, everybody = single(path, Rank(path, rank, seen.world).shard(), idf=IDF[kind]), single(path, idf=IDF[kind])
+        for got, wanted in ((alone, own), (together, everybody), (back, own), (synced, everybody), (unsynced, own)):
+            near(got, wanted["f1"])
 
 
+@pytest.mark.filterwarnings("ignore:BERTScore. . pairs have a side whose idf weights are all zero")  # few references
 @both
 def test_dist_sync_on_step(seen: Seen, kind: str, path: str) -> None:
     for steps, total in seen(f"on-step-{kind}"):
@@ -511,7 +512,7 @@ def test_bytes_of_a_sync(seen: Seen, kind: str, layers: int, path: str) -> None:
 
 @both
 def test_bytes_of_a_sync_do_not_grow_with_the_texts(seen: Seen, kind: str) -> None:
-    for short, long in zip(seen(f"traffic-{kind}-1-14-1"), seen(f"traffic-{kind}-4-14-1"), strict=True):
+    for short, long in zip(seen(f"traffic-{kind}-1-14-1"), seen(f"traffic-{kind}-3-14-1"), strict=True):
         assert short["bytes"] == long["bytes"]
         if IDF[kind]:
             assert long["words"] > 2 * short["words"]
@@ -536,5 +537,3 @@ def _first_rank_fails() -> None:
 def test_what_goes_wrong_in_a_rank_comes_back_in_time() -> None:
     with pytest.raises(RankError, match="rank 0: [\\s\\S]*LookupError: nothing here[\\s\\S]*rank 1"):
         run(_first_rank_fails, 2)
-
-

@@ -152,6 +152,7 @@ class Embedder:
         self.encoded_tokens = 0
         self._batch_tokens = batch_tokens
         self._key: tuple[object, ...] = ()
+        self._changes: object = None
 
     def __deepcopy__(self, memo: dict[int, object]) -> Embedder:
         """Copies are the same object."""
@@ -163,6 +164,10 @@ class Embedder:
 
     def tokenize(self, texts: Sequence[str]) -> list[Embedding]:
         """Split distinct texts into tokens; those in the cache come with their vectors."""
+        changes = getattr(self.encoder, "changes", None)
+        if changes != self._changes:
+            self.cache.clear()  # an own model has been trained since
+            self._changes = changes
         known = [self.cache.get(text) if self.cache.budget else None for text in texts]
         new = iter(self.encoder.tokenize([text for text, found in zip(texts, known) if found is None]))
         return [Embedding(text, next(new)) if found is None else found for text, found in zip(texts, known)]
@@ -190,6 +195,10 @@ class Embedder:
                 if len(parts[i]) == len(todo[i].passes):
                     yield todo[i], self._keep(todo[i], [part for _, part in sorted(parts[i].items())])
                     parts[i] = {}
+
+    def forward(self, texts: Sequence[Embedding], device: torch.device) -> list[tuple[Embedding, Tensor]]:
+        """`vectors` as a list: what torchmetrics' FeatureShare looks for in something that is shared."""
+        return list(self.vectors(texts, device))
 
     def _batches(self, passes: list[_Pass], device: torch.device) -> Iterator[list[_Pass]]:
         """Cut the passes, longest first, where the next one would exceed the budget of padded tokens."""

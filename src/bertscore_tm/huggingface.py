@@ -110,6 +110,11 @@ class HuggingFaceEncoder:
         return self.tokenizer.identity
 
     @property
+    def changes(self) -> int:
+        """A number that rises when an own model is trained: vectors from before are then worth nothing."""
+        return 0 if self._own is None else sum(p._version for p in self._own.parameters() if not p.is_inference())
+
+    @property
     def limit(self) -> int | None:
         """Tokens that a text may have, markers included; None: any number."""
         return self.tokenizer.limit

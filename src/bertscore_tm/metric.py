@@ -14,6 +14,7 @@ from . import diagnosis, signature, syncing
 from .arguments import refuse_renamed
 from .baseline import Baseline
 from .diagnosis import COUNTS
+from .encoder import undisturbed
 from .idf import IdfTable
 from .matching import Matches, Side
 from .pairs import Matched, References, Texts, read_rows
@@ -139,8 +140,8 @@ class BERTScore(PackedMetric):
 
     def _add_states(self) -> None:
         # The fingerprint comes first: merging checks it before anything is changed.
-        self.add_state("fingerprint", self.scorer.fingerprint(), signature.same_fingerprint)
-        self.add_state("counts", torch.zeros(len(COUNTS), dtype=torch.int64), "sum")
+        self.add_state("fingerprint", self.scorer.fingerprint().to(self.device), signature.same_fingerprint)
+        self.add_state("counts", torch.zeros(len(COUNTS), dtype=torch.int64, device=self.device), "sum")
         layers = len(self.scorer.layers)
         self.add_packed("scores", (0, layers * len(NAMES)), torch.float32)
         self.add_packed("sample_ids", (0,), torch.int64)
@@ -167,7 +168,8 @@ class BERTScore(PackedMetric):
         if len(rows):
             known, ids = self._number_of_rows(), sum(map(len, parts(self.sample_ids)))
             syncing.check_ids(known + len(rows), ids + len(rows.ids or []))
-            self._append(rows.ids, self.scorer.match(rows, self.device))
+            with undisturbed(self.device):
+                self._append(rows.ids, self.scorer.match(rows, self.device))
 
     def _append(self, ids: list[int] | None, matched: Matched) -> None:
         counts, added = matched.counts, {}

@@ -65,13 +65,12 @@ def find(name: str | os.PathLike[str]) -> Source:
     if not text.strip():
         raise ValueError("got an empty name as encoder; wanted a hub name, a folder or the alias 'minilm'")
     hub_name = _ALIASES.get(text.lower(), text)
-    folder = _folder(text)
+    folder = _folder(text) if hub_name == text else None  # ./minilm, with the dot, is a folder
     if folder is not None:
         return Source(text, str(folder), True)
     if hub_name in _OFFLINE and (spec := find_spec(_OFFLINE[hub_name])) and spec.submodule_search_locations:
         return Source(hub_name, str(Path(spec.submodule_search_locations[0]) / "model"), True)
-    looks_like_folder = os.path.isabs(text) or text[0] in ".~" or text.count("/") > 1 or "\\" in text
-    if looks_like_folder or not isinstance(name, str):
+    if _can_only_be_a_folder(text) or not isinstance(name, str):
         tried = ", ".join(repr(str(base)) for base in _bases())
         raise FileNotFoundError(f"the encoder folder {text!r} was not found (relative paths were tried from {tried})")
     return Source(hub_name, hub_name, False)
@@ -128,9 +127,14 @@ def _table() -> dict[str, Any]:
 def _folder(text: str) -> Path | None:
     for base in _bases():
         path = base / Path(text).expanduser()
-        if path.is_dir():
+        # A folder that merely has the name of a hub model, such as one of outputs, is not meant.
+        if path.is_dir() and (_can_only_be_a_folder(text) or (path / "config.json").is_file()):
             return path.resolve()
     return None
+
+
+def _can_only_be_a_folder(text: str) -> bool:
+    return os.path.isabs(text) or text[0] in ".~" or text.count("/") > 1 or "\\" in text
 
 
 def _bases() -> list[Path]:

@@ -2,7 +2,7 @@
 
     precision   P = sum_j w(y_j) max_i x_i . y_j / sum_j w(y_j)      over the words of the prediction
     recall      R = sum_i w(x_i) max_j x_i . y_j / sum_i w(x_i)      over the words of the reference
-    F1          2 P R / (P + R)
+    F1          2 P R / (P + R)                                       of two positive numbers, else 0
 
 (Zhang et al., ICLR 2020, equations 1 to 3.) Everything here is arithmetic on packed vectors, in float64.
 """
@@ -57,9 +57,12 @@ def weighted_mean(side: Side, weigh: Weigh = equal_weights) -> tuple[Tensor, Ten
 
 
 def f1(precision: Tensor, recall: Tensor) -> Tensor:
-    """Harmonic mean, elementwise; 0 where the sum is zero (both zero, or one the negative of the other)."""
-    total = precision + recall
-    return torch.where(total == 0, 0.0, 2 * precision * recall / total.masked_fill(total == 0, 1.0))
+    """Harmonic mean, elementwise; 0 where one of the two is not positive, because there it has no meaning.
+
+    The paper's package applies the formula there too and gives values outside of the two, even infinite ones.
+    """
+    positive = (precision > 0) & (recall > 0)
+    return torch.where(positive, 2 * precision * recall / (precision + recall).masked_fill(~positive, 1.0), 0.0)
 
 
 def pair_scores(matches: Matches, weigh: Weigh = equal_weights) -> tuple[Tensor, Tensor]:

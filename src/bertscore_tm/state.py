@@ -34,7 +34,8 @@ class PackedMetric(Metric):
 
         torchmetrics puts the accumulated state aside meanwhile, and would lose it.
         """
-        before = dict(self.__dict__)
+        lists = {name: list(value) for name, value in self.metric_state.items() if isinstance(value, list)}
+        before = {**self.__dict__, **lists}
         try:
             return super().forward(*args, **kwargs)
         except BaseException:
