@@ -42,7 +42,7 @@ def sentences() -> list[str]:
 
 
 def altered(sentence: str, other: str, way: int, draw: random.Random) -> str:
-    """`sentence` with words dropped, moved, repeated or in capitals, cut short, left alone, or another one."""
+    """`sentence` with words dropped, swapped, repeated, reversed or cut off, or another sentence, or as it is."""
     words = sentence.split()
     at = draw.randrange(len(words) - 1)
     if way == 0:
@@ -52,7 +52,7 @@ def altered(sentence: str, other: str, way: int, draw: random.Random) -> str:
     elif way == 2:
         words.insert(at, words[at])
     elif way == 3:
-        words = [word.upper() if k % 2 else word for k, word in enumerate(words)]
+        words = words[::-1]
     elif way == 4:
         words = words[: max(1, at)]
     elif way == 5:
@@ -82,7 +82,7 @@ def idf(request: pytest.FixtureRequest) -> bool:
 def theirs(idf: bool, pairs: Pairs, minilm: str, bert_score_package: Package) -> list[dict[str, list[float]]]:
     """What bert-score says of the pairs, layer by layer."""
     every = bert_score_package(*pairs, minilm, 6, idf=idf, all_layers=True)  # name -> layer -> row
-    assert len(set(every["f1"][6])) > 150, "the rows have to tell something"
+    assert len(set(every["f1"][6])) > 120, "the rows have to tell something"
     return [{name: every[name][layer] for name in NAMES} for layer in range(7)]
 
 

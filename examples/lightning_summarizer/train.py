@@ -18,7 +18,7 @@ def main(cfg: DictConfig) -> float | None:
     seed_everything(cfg.seed, workers=True, verbose=False)
     parts = hydra.utils.instantiate(cfg, _convert_="all")  # the one place where the configuration becomes objects
     data = parts["data"](collate=parts["model"].batches.collate)
-    module = Summarizer(parts["model"], parts["metric"], parts["optimizer"], **parts["generation"])
+    module = Summarizer(parts["model"], parts["metric"], parts["optimizer"], parts["scheduler"], **parts["generation"])
     trainer: Trainer = parts["trainer"](callbacks=_listed(parts["callbacks"]), logger=_listed(parts["logger"]))
     refuse_sweep_in_subprocesses(trainer, HydraConfig.get().mode)
     for logger in trainer.loggers:

@@ -13,11 +13,11 @@ from transformers import (
     BertLMHeadModel,
     BertModel,
     EncoderDecoderModel,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
-    T5Config,
-    T5ForConditionalGeneration,
 )
 
 from bertscore_tm.names import find
@@ -49,21 +49,26 @@ def tiny(
     num_heads: int,
     dropout: float,
 ) -> Generator:
-    """A small T5 with random weights and the frequent words of a BERT-like encoder ("minilm" is there offline)."""
+    """A small Pegasus with random weights and the frequent words of a BERT-like encoder ("minilm" is there offline)."""
     words = frequent_words(tokenizer, vocab_size)
-    config = T5Config(
+    config = PegasusConfig(
         vocab_size=len(words),
         d_model=d_model,
-        d_kv=d_model // num_heads,
-        d_ff=d_ff,
-        num_layers=num_layers,
-        num_heads=num_heads,
-        dropout_rate=dropout,
-        feed_forward_proj="gated-gelu",
+        encoder_ffn_dim=d_ff,
+        decoder_ffn_dim=d_ff,
+        encoder_layers=num_layers,
+        decoder_layers=num_layers,
+        encoder_attention_heads=num_heads,
+        decoder_attention_heads=num_heads,
+        dropout=dropout,
+        max_position_embeddings=max(max_source_tokens, 2 * max_target_tokens),
+        scale_embedding=True,
+        init_std=d_model**-0.5,  # with the scale, words are as large as positions
+        forced_eos_token_id=None,
         **_special_tokens(words),
     )
-    batches = Batches(words, max_source_tokens, max_target_tokens, adds_start=True)
-    return Generator(T5ForConditionalGeneration(config), batches)
+    model = PegasusForConditionalGeneration(config)
+    return Generator(model, Batches(words, max_source_tokens, max_target_tokens, adds_start=True))
 
 
 def warm_started(

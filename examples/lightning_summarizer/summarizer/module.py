@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from lightning import LightningModule
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LRScheduler
 
 from bertscore_tm import BERTScore
 
@@ -24,6 +25,7 @@ class Summarizer(LightningModule):
         generator: the model and its tokenizer.
         metric: makes a `BERTScore`: ``partial(BERTScore, model_name_or_path="minilm")``.
         optimizer: makes an optimizer of the parameters that are trained.
+        scheduler: makes what changes the learning rate after each step, of the optimizer and ``num_training_steps``.
         generation: arguments of the model's ``generate``.
         choice: which of several candidates counts: "first", "mbr" or "best_of_n", see `choice`.
     """
@@ -33,6 +35,7 @@ class Summarizer(LightningModule):
         generator: Generator,
         metric: partial[BERTScore],
         optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
+        scheduler: Callable[..., LRScheduler],
         generation: Mapping[str, Any],
         choice: str = "first",
     ) -> None:
@@ -40,7 +43,7 @@ class Summarizer(LightningModule):
         if choice not in CHOICES:
             raise ValueError(f"got choice={choice!r}; wanted one of {', '.join(CHOICES)}")
         self.model, self.batches = generator
-        self.optimizer, self.generation = optimizer, dict(generation)
+        self.optimizer, self.scheduler, self.generation = optimizer, scheduler, dict(generation)
         self.choose = CHOICES[choice]
         # Scores candidates of one batch, on this process alone.
         self.scorer = metric(reduction="none", idf=False, sync_on_compute=False) if choice != "first" else None
@@ -83,6 +86,11 @@ class Summarizer(LightningModule):
         candidates = [texts[i : i + each] for i in range(0, len(texts), each)]
         return self.choose(candidates, batch["targets"], self.scorer)
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        """The optimizer, for the parameters that are not frozen."""
-        return self.optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
+    def configure_optimizers(self) -> dict[str, Any]:
+        """The optimizer, for the parameters that are not frozen, and its schedule."""
+        optimizer = self.optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
+        steps = int(self.trainer.estimated_stepping_batches)
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": self.scheduler(optimizer, num_training_steps=steps), "interval": "step"},
+        }
