@@ -20,7 +20,12 @@ SCORES = ("precision", "recall", "f1")
 
 @hydra.main(version_base="1.3", config_path="../../configs", config_name="evaluate")
 def main(cfg: DictConfig) -> float:
-    """One file and one metric; returns the mean F1 of the best layer."""
+    """One file and one metric, or one job of a sweep; returns the mean F1 of the best layer."""
+    return evaluate(cfg)
+
+
+def evaluate(cfg: DictConfig) -> float:
+    """Score the file; write samples.tsv, layers.tsv and, for several layers, layers.png."""
     start_quietly()
     metric: BERTScore = hydra.utils.instantiate(cfg.metric)
     preds, targets = zip(*_pairs(cfg.predictions, cfg.prediction, cfg.target), strict=True)

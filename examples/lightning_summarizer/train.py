@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from lightning import Trainer, seed_everything
 from omegaconf import DictConfig, OmegaConf
-from summarizer.launching import refuse_sweep_in_subprocesses, start_quietly
+from summarizer.launching import refuse_subprocesses, start_quietly
 from summarizer.module import Summarizer
 from summarizer.reports import run_report
 
@@ -14,27 +15,32 @@ from summarizer.reports import run_report
 @hydra.main(version_base="1.3", config_path="../../configs", config_name="train")
 def main(cfg: DictConfig) -> float | None:
     """One run, or one job of a sweep; returns the value that a search maximizes."""
+    return run(cfg, in_sweep=HydraConfig.get().mode is RunMode.MULTIRUN)
+
+
+def run(cfg: DictConfig, in_sweep: bool = False) -> float | None:
+    """Make everything, then do the task; returns the best ``val_bertscore``."""
     start_quietly()
     seed_everything(cfg.seed, workers=True, verbose=False)
     parts = hydra.utils.instantiate(cfg, _convert_="all")  # the one place where the configuration becomes objects
     data = parts["data"](collate=parts["model"].batches.collate)
     module = Summarizer(parts["model"], parts["metric"], parts["optimizer"], parts["scheduler"], **parts["generation"])
     trainer: Trainer = parts["trainer"](callbacks=_listed(parts["callbacks"]), logger=_listed(parts["logger"]))
-    refuse_sweep_in_subprocesses(trainer, HydraConfig.get().mode)
+    if in_sweep:
+        refuse_subprocesses(trainer)
     for logger in trainer.loggers:
-        logger.log_hyperparams({**OmegaConf.to_container(cfg, resolve=True), "signature": module.bertscore.signature})
+        settings = OmegaConf.to_container(cfg, resolve=True)
+        logger.log_hyperparams({**settings, "signature": module.bertscore.signature})
 
-    best = None
     if cfg.task == "fit":
         trainer.fit(module, data, ckpt_path=cfg.checkpoint)
-        best = _best(trainer)
-        if trainer.is_global_zero:
-            print(f"\n{run_report(cfg.paths.output_dir)}", flush=True)
     elif cfg.task == "validate":
         trainer.validate(module, data, ckpt_path=cfg.checkpoint)
-        best = float(trainer.callback_metrics["val_bertscore"])
+    best = _best(trainer)  # a test forgets it
     if cfg.test or cfg.task == "test":
-        trainer.test(module, data, ckpt_path=cfg.checkpoint or ("best" if cfg.task == "fit" else None))
+        trainer.test(module, data, ckpt_path="best" if cfg.task == "fit" else cfg.checkpoint)
+    if trainer.is_global_zero:
+        print(f"\n{run_report(cfg.paths.output_dir)}", flush=True)
     return best
 
 

@@ -204,7 +204,8 @@ class HuggingFaceEncoder:
 
 
 def _encoder_half(model: Any) -> Any:
-    return model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
+    both = hasattr(model, "encoder") and hasattr(model, "decoder")  # T5 may be saved as encoder only, and load as both
+    return model.get_encoder() if both or getattr(model.config, "is_encoder_decoder", False) else model
 
 
 def _folder_state(source: names.Source) -> tuple[object, ...]:

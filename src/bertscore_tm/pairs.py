@@ -164,10 +164,13 @@ def match_rows(
     place = {text: i for i, text in enumerate(texts)}
     pairs = [(place[pred], place[reference]) for pred, group in zip(rows.preds, rows.groups) for reference in group]
     size = [len(e.tokens.ids) for e in embeddings]
-    order = sorted(range(len(pairs)), key=lambda i: (sum(size[text] for text in pairs[i]), pairs[i]))
-    parts = [_no_pairs(len(embedder.layers), device)]
-    with undisturbed(device), _bar(len(pairs), verbose) as advance:
-        for chunk in _chunks(order, pairs, size):
+    same = [i for i, (pred, ref) in enumerate(pairs) if pred == ref]
+    others = [i for i, (pred, ref) in enumerate(pairs) if pred != ref]
+    others.sort(key=lambda i: (sum(size[text] for text in pairs[i]), pairs[i]))
+    order = same + others
+    parts = [_match_same([embeddings[pairs[i][0]] for i in same], len(embedder.layers), device)]
+    with undisturbed(device), _bar(len(others), verbose) as advance:
+        for chunk in _chunks(others, pairs, size):
             parts.append(_match_chunk(embedder, embeddings, [pairs[i] for i in chunk], device, match_special_tokens))
             advance(len(chunk))
         back = torch.empty(len(order), dtype=torch.int64, device=device)
@@ -214,9 +217,12 @@ def _match_chunk(
     return match(embedded, index[:, 0], index[:, 1], special)
 
 
-def _no_pairs(layers: int, device: torch.device) -> Matches:
-    integers = torch.empty(0, dtype=torch.int32, device=device)
-    side = Side(torch.empty(0, layers, dtype=torch.float32, device=device), integers, integers)
+def _match_same(embeddings: list[Embedding], layers: int, device: torch.device) -> Matches:
+    """Texts against themselves: every word is its own best match, with cosine 1. Nothing has to be encoded."""
+    words = [[i for i, word in zip(e.tokens.ids, e.tokens.words) if word] for e in embeddings]
+    token = torch.tensor([i for text in words for i in text], dtype=torch.int32, device=device)
+    length = torch.tensor([len(text) for text in words], dtype=torch.int32, device=device)
+    side = Side(torch.ones(len(token), layers, dtype=torch.float32, device=device), token, length)
     return Matches(side, side)
 
 

@@ -6,7 +6,6 @@ import logging
 import os
 import warnings
 
-from hydra.types import RunMode
 from lightning import Trainer
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 
@@ -23,16 +22,16 @@ def start_quietly() -> None:
     logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(lambda record: "litlogger" not in record.msg)
 
 
-def refuse_sweep_in_subprocesses(trainer: Trainer, mode: RunMode) -> None:
+def refuse_subprocesses(trainer: Trainer) -> None:
     """Stop a sweep whose strategy would start the whole sweep in each of its processes.
 
     Lightning's "ddp" starts the other processes of a run by repeating the command line. With ``-m`` each of them would begin
     with the first job of the sweep, and wait for the others for ever.
 
     Raises:
-        RuntimeError: for ``-m`` with such a strategy; the message says what to use.
+        RuntimeError: if the trainer has such a strategy; the message says what to use.
     """
-    if mode is RunMode.MULTIRUN and isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
+    if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
         raise RuntimeError(
             "-m does not go together with this trainer: its strategy starts its processes by repeating the command line, and "
             "each would start the whole sweep. Use one of these instead:\n"

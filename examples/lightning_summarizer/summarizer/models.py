@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
@@ -48,8 +50,17 @@ def tiny(
     num_layers: int,
     num_heads: int,
     dropout: float,
+    word_vectors: bool,
 ) -> Generator:
-    """A small Pegasus with random weights and the frequent words of a BERT-like encoder ("minilm" is there offline)."""
+    """A small Pegasus with random weights.
+
+    Args:
+        tokenizer: a BERT-like encoder whose frequent words it knows ("minilm" is there offline).
+        vocab_size: how many of them.
+        max_source_tokens, max_target_tokens: see `Batches`.
+        d_model, d_ff, num_layers, num_heads, dropout: as in transformers.
+        word_vectors: begin with the encoder's word vectors, reduced to ``d_model`` dimensions.
+    """
     words = frequent_words(tokenizer, vocab_size)
     config = PegasusConfig(
         vocab_size=len(words),
@@ -68,7 +79,17 @@ def tiny(
         **_special_tokens(words),
     )
     model = PegasusForConditionalGeneration(config)
+    if word_vectors:
+        trained = BertModel.from_pretrained(find(tokenizer).location).get_input_embeddings().weight[: len(words)]
+        model.get_input_embeddings().weight.data.copy_(reduced(trained.detach(), d_model) * config.init_std)
     return Generator(model, Batches(words, max_source_tokens, max_target_tokens, adds_start=True))
+
+
+def reduced(vectors: Tensor, dim: int) -> Tensor:
+    """Principal components with a standard deviation of 1: ``[words, width]`` to ``[words, dim]``, ``dim`` at most width."""
+    centred = vectors - vectors.mean(0)
+    components = centred @ torch.linalg.svd(centred, full_matrices=False).Vh[:dim].T
+    return components / components.std()
 
 
 def warm_started(

@@ -92,5 +92,5 @@ class Summarizer(LightningModule):
         steps = int(self.trainer.estimated_stepping_batches)
         return {
             "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": self.scheduler(optimizer, num_training_steps=steps), "interval": "step"},
+            "lr_scheduler": {"scheduler": self.scheduler(optimizer=optimizer, num_training_steps=steps), "interval": "step"},
         }
