@@ -1,4 +1,4 @@
-"""Runs a function on several gloo processes of this machine, within bounded time; what goes wrong in a rank comes back as text."""
+"""Runs a function on several gloo processes of this machine, in bounded time; what goes wrong in a rank comes back as text."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _answers(pending: dict[Connection, int], deadline: float) -> dict[int, tuple
     while pending:
         ready = wait(list(pending), timeout=max(0.0, deadline - time.monotonic()))
         if not ready:
-            return answers | {rank: (False, "did not end in time") for rank in pending.values()}
+            return answers | dict.fromkeys(pending.values(), (False, "did not end in time"))
         for channel in ready:
             assert isinstance(channel, Connection)
             rank = pending.pop(channel)

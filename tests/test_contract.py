@@ -34,7 +34,14 @@ from tiny import LAYERS, TEXT
 NAMES = ("precision", "recall", "f1")
 LAYER = 2
 PREDS = ["the cat sat on the mat", "the dog ran home", "rain", "two cats sleep", "hello world", "a tall man walked"]
-TARGETS = ["the cat sat on the mat", "a dog ran home", "rain fell", "two cats sleep quietly", "the world", "the man walked slowly"]
+TARGETS = [
+    "the cat sat on the mat",
+    "a dog ran home",
+    "rain fell",
+    "two cats sleep quietly",
+    "the world",
+    "the man walked slowly",
+]
 BATCHES = [(PREDS[i : i + 2], TARGETS[i : i + 2]) for i in range(0, 6, 2)]
 Tiny = Callable[[str], str]
 Make = Callable[..., BERTScore]
@@ -169,7 +176,8 @@ def test_a_batch_of_one_stays_a_vector(make: Make, idf: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # idf of one reference
         values = {**metric(PREDS[:1], TARGETS[:1]), **{f"total {k}": v for k, v in metric.compute().items()}}
-    assert {name: value.shape for name, value in values.items()} == {n: (1,) for n in (*NAMES, *(f"total {n}" for n in NAMES))}
+    assert len(values) == 6
+    assert all(value.shape == (1,) for value in values.values())
 
 
 @both
@@ -400,7 +408,7 @@ def test_metrics_with_other_settings_do_not_merge(make: Make, other: dict[str, A
     metric, stranger = filled(make(), BATCHES[:1]), filled(make(**other), BATCHES[1:])
     before, theirs = state_of(metric), state_of(stranger)
     for one, two in ((metric, stranger), (stranger, metric)):
-        with pytest.raises(ValueError, match="made in another way|present in incoming state"):
+        with pytest.raises(ValueError, match=r"made in another way|present in incoming state"):
             one.merge_state(two)
     assert (state_of(metric), state_of(stranger)) == (before, theirs)
 
@@ -635,11 +643,11 @@ def test_plot(make: Make) -> None:
     import matplotlib.pyplot as plt
 
     metric = filled(make())
-    figure, axes = metric.plot()
+    _, axes = metric.plot()
     assert axes.get_ylim()[0] <= 0.0
     assert axes.get_ylim()[1] >= 1.0
     _, given = plt.subplots()
-    figure, axes = metric.plot([metric.compute(), metric.compute()], ax=given)
+    _, axes = metric.plot([metric.compute(), metric.compute()], ax=given)
     assert axes is given
     drawn, _ = filled(make(score=None, num_layers=[1, LAYER])).plot()
     assert isinstance(drawn, plt.Figure)
@@ -742,7 +750,7 @@ def test_an_id_with_two_scores(make: Make, wanted: Any) -> None:
     metric.update(PREDS[:2], TARGETS[:2], sample_ids=[0, 1])
     metric.update(PREDS[2:4], TARGETS[2:4], sample_ids=[0, 1])
     for _ in range(2):
-        with pytest.raises(ValueError, match="got the sample id [01] twice with different scores"):
+        with pytest.raises(ValueError, match=r"got the sample id [01] twice with different scores"):
             metric.compute()
     metric.reset()
     near(filled(metric).compute(), mean(wanted()))
@@ -815,7 +823,7 @@ def test_layers_of_an_own_encoder() -> None:
     assert {key: value.item() for key, value in metric.compute().items()} == pytest.approx(
         {f"layer_{k}": encoder.cosine("c", "d", k) for k in range(3)}, abs=1e-6
     )
-    with pytest.raises(ValueError, match="got layer 3; encoder 'letters' has hidden states 0 .* to 2"):
+    with pytest.raises(ValueError, match=r"got layer 3; encoder 'letters' has hidden states 0 .* to 2"):
         BERTScore(encoder, 3)
 
 
@@ -1034,7 +1042,7 @@ def test_diagnostics(make: Make) -> None:
     metric.update(["", "a dog", "the cat sat on the mat", "[SEP] rain"], ["a cat", "a dog", "cat", "rain"])
     facts = metric.diagnostics()
     assert (facts["samples"], facts["empty"], facts["truncated"], facts["special_token_texts"]) == (4, 1, 1, 1)
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="1 of 4 samples") as caught:
         metric.compute()
     said = str(caught[0].message)
     assert len(caught) == 1

@@ -119,7 +119,7 @@ def test_blocks_change_nothing(block: int, special: bool, random: Random, monkey
         assert torch.allclose(a.similarity, b.similarity, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("block", [30, 100, 1_000])
+@pytest.mark.parametrize("block", [100, 200, 1_000])
 def test_blocks_hold_no_more_than_they_may(block: int, random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair alone may be larger; several together not. Similarities of a long pair are made in parts."""
     texts = embedded(random, [4, 7, 3, 12, 2, 5])
@@ -135,11 +135,11 @@ def test_blocks_hold_no_more_than_they_may(block: int, random: Random, monkeypat
     monkeypatch.setattr(matching, "BLOCK", block)
     match(texts, pairs[:, 0], pairs[:, 1])
     assert all(elements <= block for together, elements in seen if together > 1)
-    assert max(together for together, _ in seen) > 1 or block < 100
-    assert len(seen) > 2 or block > 100
+    assert max(together for together, _ in seen) > 1
+    assert len(seen) > 2 or block == 1_000  # two layers: at least two products
 
 
-def test_no_pairs(random: Random) -> None:
+def test_no_pairs() -> None:
     """The caller has none where all rows are empty; the joined shapes must still be right."""
     none = torch.empty(0, dtype=torch.int64)
     side = Side(torch.empty(0, 2), none.int(), none.int())

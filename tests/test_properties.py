@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -47,7 +48,7 @@ class WordEncoder:
         return [START, *(FIRST + WORDS.index(word) for word in text.split()), END]
 
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
-        return [Tokens(ids, [FIRST <= i for i in ids]) for ids in map(self.ids, texts)]
+        return [Tokens(ids, [i >= FIRST for i in ids]) for ids in map(self.ids, texts)]
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
         word = self.word[list(layers)][:, input_ids]  # [layers, texts, longest, dim]
@@ -210,7 +211,7 @@ def test_cache(rows: list[Row], options: dict[str, Any], cache_bytes: int) -> No
 def test_split_into_updates(rows: list[Row], options: dict[str, Any], cuts: list[int]) -> None:
     metric = metric_of(**options)
     ends = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
-    for start, end in zip(ends, ends[1:]):
+    for start, end in pairwise(ends):
         update(metric, rows[start:end])
     near(numbers(metric), scores_of(rows, **options))
 

@@ -536,5 +536,5 @@ def _first_rank_fails() -> None:
 
 @pytest.mark.slow
 def test_what_goes_wrong_in_a_rank_comes_back_in_time() -> None:
-    with pytest.raises(RankError, match="rank 0: [\\s\\S]*LookupError: nothing here[\\s\\S]*rank 1"):
+    with pytest.raises(RankError, match=r"rank 0: [\s\S]*LookupError: nothing here[\s\S]*rank 1"):
         run(_first_rank_fails, 2)

@@ -7,6 +7,7 @@ position, or one norm more or less, moves a score far more than a tolerance.
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -38,6 +39,7 @@ TEXT = [
 ]
 
 Tokenizer = tf.PreTrainedTokenizerBase
+OLD = int(tf.__version__.split(".")[0]) < 5  # transformers 4
 
 
 # ---------------------------------------------------------------- tokenizers
@@ -67,18 +69,62 @@ def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
     return made
 
 
-def _wordpiece(cls: Callable[..., Tokenizer], *specials: str, **options: Any) -> Tokenizer:
-    return cls(vocab=dict(_trained("wordpiece", specials)["vocab"]), **options)
+@cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder that goes with the process."""
+    return tempfile.TemporaryDirectory(prefix="tiny-")
 
 
-def _bytes(cls: Callable[..., Tokenizer], *specials: str, **options: Any) -> Tokenizer:
+def _of_class(name: str, vocabulary: dict[str, Any], files: dict[str, bytes], **options: Any) -> Tokenizer:
+    """A tokenizer of the class `name`.
+
+    transformers 5 has one class, which takes the vocabulary. transformers 4 has a slow one, which takes files, and a fast one,
+    which it makes of the slow one: saved, they leave what either loads, so that bert-score runs with the slow one, as it does.
+    """
+    if not OLD:
+        return getattr(tf, name)(**vocabulary, **options)
+    folder = Path(tempfile.mkdtemp(dir=_scratch().name))
+    for argument, content in files.items():
+        (folder / argument).write_bytes(content)
+    return getattr(tf, f"{name}Fast")(**{argument: str(folder / argument) for argument in files}, **options)
+
+
+def _wordpiece(name: str, *specials: str) -> Tokenizer:
+    vocab = dict(_trained("wordpiece", specials)["vocab"])
+    lines = "".join(f"{piece}\n" for piece in sorted(vocab, key=vocab.__getitem__))
+    return _of_class(name, {"vocab": vocab}, {"vocab_file": lines.encode()})
+
+
+def _bytes(name: str, *specials: str, **options: Any) -> Tokenizer:
     made = _trained("bytes", specials)
-    merges = [tuple(pair) for pair in made["merges"]]
-    return cls(vocab=dict(made["vocab"]), merges=merges, **{"add_prefix_space": True, **options})
+    vocab, merges = dict(made["vocab"]), [tuple(pair) for pair in made["merges"]]
+    lines = "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in merges)
+    files = {"vocab_file": json.dumps(vocab).encode(), "merges_file": lines.encode()}
+    return _of_class(name, {"vocab": vocab, "merges": merges}, files, **{"add_prefix_space": True, **options})
 
 
-def _unigram(cls: Callable[..., Tokenizer], *specials: str, **options: Any) -> Tokenizer:
-    return cls(vocab=[(piece, score) for piece, score in _trained("unigram", specials)["vocab"]], **options)
+def _unigram(name: str, *specials: str, head: tuple[str, ...] = (), **options: Any) -> Tokenizer:
+    """`head`: what a file of SentencePiece starts with, where the class makes `specials` of something else."""
+    vocab = [(piece, score) for piece, score in _trained("unigram", specials)["vocab"]]
+    file = [(piece, 0.0) for piece in head or specials] + vocab[len(specials) :]
+    return _of_class(name, {"vocab": vocab}, {"vocab_file": _sentencepiece(file, len(head or specials))}, **options)
+
+
+def _sentencepiece(vocab: list[tuple[str, float]], specials: int) -> bytes:
+    """A file of SentencePiece that holds `vocab` and changes no character; its first `specials` entries are no text."""
+    from sentencepiece import sentencepiece_model_pb2 as proto
+
+    model = proto.ModelProto()
+    kinds = proto.ModelProto.SentencePiece
+    for i, (piece, score) in enumerate(vocab):
+        kind = kinds.NORMAL if i >= specials else kinds.UNKNOWN if "unk" in piece.lower() else kinds.CONTROL
+        model.pieces.add(piece=piece, score=score, type=kind)
+        if kind == kinds.UNKNOWN:
+            model.trainer_spec.unk_id, model.trainer_spec.unk_piece = i, piece
+    model.trainer_spec.model_type = proto.TrainerSpec.UNIGRAM
+    model.normalizer_spec.name = "identity"
+    content: bytes = model.SerializeToString()
+    return content
 
 
 def _generic(style: str, template: str, names: dict[str, str], specials: tuple[str, ...], **options: Any) -> Tokenizer:
@@ -90,7 +136,7 @@ def _generic(style: str, template: str, names: dict[str, str], specials: tuple[s
         tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     else:
         tok = tokenizers.Tokenizer(models.BPE(vocab=made["vocab"], merges=[tuple(m) for m in made["merges"]]))
-        tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.pop("add_prefix_space", True))
+        tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.setdefault("add_prefix_space", True))
     tok.add_special_tokens(list(specials))
     marks = [(mark, specials.index(mark)) for mark in template.split() if mark != "$A"]
     tok.post_processor = processors.TemplateProcessing(single=template, special_tokens=marks)
@@ -100,6 +146,7 @@ def _generic(style: str, template: str, names: dict[str, str], specials: tuple[s
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 FAIRSEQ_NAMES = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), FAIRSEQ, strict=True))
+SPM_HEAD = ("<unk>", "<s>", "</s>")  # of the files of the families that number as fairseq does
 MARKED = {**FAIRSEQ_NAMES, "cls_token": "<s>", "sep_token": "</s>"}
 
 
@@ -194,29 +241,29 @@ def _xlm(tok: Tokenizer) -> torch.nn.Module:
 
 
 def _bert_tokenizer() -> Tokenizer:
-    return _wordpiece(tf.BertTokenizer, *BERT)
+    return _wordpiece("BertTokenizer", *BERT)
 
 
 def _gpt2_tokenizer(**options: Any) -> Tokenizer:
-    return _bytes(tf.GPT2Tokenizer, "<|endoftext|>", **options)
+    return _bytes("GPT2Tokenizer", "<|endoftext|>", **options)
 
 
 def _deberta_tokenizer() -> Tokenizer:
-    return _unigram(tf.DebertaV2Tokenizer, *BERT)
+    return _unigram("DebertaV2Tokenizer", *BERT)
 
 
 def _roberta_tokenizer(**options: Any) -> Tokenizer:
-    return _bytes(tf.RobertaTokenizer, *FAIRSEQ, **options)
+    return _bytes("RobertaTokenizer", *FAIRSEQ, **options)
 
 
 def _camembert_tokenizer() -> Tokenizer:
     unused = ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED")
-    return _unigram(tf.CamembertTokenizer, *unused, "<s>", "</s>", "<mask>")
+    return _unigram("CamembertTokenizer", *unused, "<s>", "</s>", "<mask>", head=SPM_HEAD)
 
 
 def _xlnet_tokenizer() -> Tokenizer:
     specials = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")
-    return _unigram(tf.XLNetTokenizer, *specials)
+    return _unigram("XLNetTokenizer", *specials)
 
 
 def _xlm_tokenizer() -> Tokenizer:  # the markers of the slow XLMTokenizer, which wants sacremoses
@@ -228,17 +275,17 @@ KINDS: dict[str, Kind] = {
     "bert": Kind(_bert_tokenizer, _bert),
     "roberta": Kind(_roberta_tokenizer, _roberta),
     "xlm-roberta": Kind(
-        lambda: _unigram(tf.XLMRobertaTokenizer, *FAIRSEQ),
+        lambda: _unigram("XLMRobertaTokenizer", *FAIRSEQ, head=SPM_HEAD),
         lambda tok: tf.XLMRobertaModel(tf.XLMRobertaConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
     ),
-    "distilbert": Kind(lambda: _wordpiece(tf.DistilBertTokenizer, *BERT), _distilbert),
+    "distilbert": Kind(lambda: _wordpiece("DistilBertTokenizer", *BERT), _distilbert),
     "albert": Kind(
-        lambda: _unigram(tf.AlbertTokenizer, "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
+        lambda: _unigram("AlbertTokenizer", "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
         lambda tok: tf.AlbertModel(tf.AlbertConfig(**_sizes(tok, embedding_size=16))),
     ),
     "electra": Kind(_bert_tokenizer, lambda tok: tf.ElectraModel(tf.ElectraConfig(**_sizes(tok, embedding_size=16)))),
     "mpnet": Kind(
-        lambda: _wordpiece(tf.MPNetTokenizer, "<s>", "<pad>", "</s>", "[UNK]", "<mask>"),
+        lambda: _wordpiece("MPNetTokenizer", "<s>", "<pad>", "</s>", "[UNK]", "<mask>"),
         lambda tok: tf.MPNetModel(tf.MPNetConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
     ),
     "deberta-v2": Kind(_deberta_tokenizer, _deberta),
@@ -247,10 +294,10 @@ KINDS: dict[str, Kind] = {
         lambda tok: tf.CamembertModel(tf.CamembertConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
     ),
     "xlnet": Kind(_xlnet_tokenizer, _xlnet, limit=128),
-    "t5": Kind(lambda: _unigram(tf.T5Tokenizer, "<pad>", "</s>", "<unk>", extra_ids=4), _t5, limit=128),
-    "bart": Kind(lambda: _bytes(tf.BartTokenizer, *FAIRSEQ), lambda tok: tf.BartModel(tf.BartConfig(**_seq2seq(tok)))),
+    "t5": Kind(lambda: _unigram("T5Tokenizer", "<pad>", "</s>", "<unk>", extra_ids=4, add_prefix_space=True), _t5, limit=128),
+    "bart": Kind(lambda: _bytes("BartTokenizer", *FAIRSEQ), lambda tok: tf.BartModel(tf.BartConfig(**_seq2seq(tok)))),
     "mbart": Kind(
-        lambda: _unigram(tf.MBartTokenizer, *FAIRSEQ, src_lang="en_XX"),
+        lambda: _unigram("MBartTokenizer", *FAIRSEQ, head=SPM_HEAD, src_lang="en_XX"),
         lambda tok: tf.MBartModel(tf.MBartConfig(**_seq2seq(tok))),
     ),
     "gpt2": Kind(_gpt2_tokenizer, _gpt2),
@@ -306,7 +353,8 @@ def build(kind: str, folder: Path) -> Path:
     if path.exists():
         return path
     made = KINDS[kind]
-    tokenizer = made.tokenizer()
+    with quiet_transformers():
+        tokenizer = made.tokenizer()
     tokenizer.model_max_length = made.limit or 10**30
     model = made.model(tokenizer)
     _randomize(model)

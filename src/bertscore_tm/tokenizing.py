@@ -84,7 +84,8 @@ class Tokenizer:
                 left = getattr(self._tokenizer, "truncation_side", "right") == "left"
                 body = body[-room:] if left else body[:room]
         ids = [*self._before, *body, *self._after]
-        words = [i not in self._markers for i in ids]
+        # What a tokenizer adds to nothing, such as mBART's language code, is no word.
+        words = [bool(body) and i not in self._markers for i in ids]
         unknown = body.count(self._unknown) if self._unknown is not None and self._unknown not in self._markers else 0
         return Tokens(ids, words, windows, lost, unknown, literal)
 

@@ -93,7 +93,7 @@ def test_jsonl_errors_say_where(tmp_path: Path, text: str, error: type[Exception
 def test_jsonl_files_that_are_missing() -> None:
     with pytest.raises(ValueError, match=r"wanted data\.val=FILE"):
         Jsonl(None).setup("validate")
-    with pytest.raises(FileNotFoundError, match="nowhere.jsonl is no file"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.jsonl is no file"):
         Jsonl(None, val="nowhere.jsonl").setup("validate")
 
 

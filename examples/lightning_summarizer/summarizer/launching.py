@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 
@@ -19,7 +18,6 @@ def start_quietly() -> None:
     transformers.utils.logging.disable_progress_bar()
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).* is deprecated")
     warnings.filterwarnings("ignore", message=r".*does not have many workers")
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(lambda record: "litlogger" not in record.msg)
 
 
 def refuse_subprocesses(trainer: Trainer) -> None:
@@ -31,7 +29,8 @@ def refuse_subprocesses(trainer: Trainer) -> None:
     Raises:
         RuntimeError: if the trainer has such a strategy; the message says what to use.
     """
-    if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
+    launcher = trainer.strategy.launcher
+    if isinstance(launcher, _SubprocessScriptLauncher) and not launcher.cluster_environment.creates_processes_externally:
         raise RuntimeError(
             "-m does not go together with this trainer: its strategy starts its processes by repeating the command line, and "
             "each would start the whole sweep. Use one of these instead:\n"

@@ -19,6 +19,10 @@ class Rouge(ROUGEScore):
         super().__init__(rouge_keys=kind, **options)
         self.kind = kind
 
+    def __hash__(self) -> int:
+        """By identity: torchmetrics hashes the states, and two metrics without samples would be one module to torch."""
+        return id(self)
+
     def compute(self) -> Tensor:
         """The mean over the samples."""
         return super().compute()[f"{self.kind}_fmeasure"]

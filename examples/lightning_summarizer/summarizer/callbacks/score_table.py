@@ -1,4 +1,4 @@
-"""One line an epoch, in ``scores.tsv``."""
+"""One line an epoch, on the screen and in ``scores.tsv``."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class ScoreTable(Callback):
         logged = trainer.callback_metrics
         scores = {name: f"{float(logged[name]):.6f}" for name in self.columns if name in logged}
         self.rows.append({"epoch": trainer.current_epoch, **scores})
+        line = ", ".join(f"{name.removeprefix('val_')} {score[:6]}" for name, score in scores.items())
+        pl_module.print(f"epoch {trainer.current_epoch}: {line}")
         if trainer.is_global_zero:
             write_tsv(self.folder / SCORES, self.rows, ["epoch", *self.columns])
             (self.folder / SIGNATURE).write_text(f"{pl_module.bertscore.signature}\n", encoding="utf-8")

@@ -1,0 +1,283 @@
+"""What a name means: an alias, a folder, a hub model, a language."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import types
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertscore_tm import BERTScore, names
+from bertscore_tm.names import Source, default_encoder, find, language, table_name, tuned_layer
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+Tiny = Callable[[str], str]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def encoder_folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / "config.json").write_text("{}")
+    return path
+
+
+# ---------------------------------------------------------------- encoders
+
+
+@pytest.mark.parametrize("name", ["minilm", "MiniLM", "MINILM", MINILM])
+def test_the_offline_encoder(name: str, minilm: str, here: Path) -> None:
+    assert find(name) == Source(MINILM, minilm, True)
+
+
+def test_without_its_package_the_alias_is_a_hub_name(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    monkeypatch.setattr(names, "find_spec", lambda _: None)
+    assert find("minilm") == Source(MINILM, MINILM, False)
+
+
+@pytest.mark.parametrize("name", ["roberta-large", "microsoft/deberta-base", "minilm2", "sentence-transformers/minilm"])
+def test_hub_names(name: str, here: Path) -> None:
+    assert find(name) == Source(name, name, False)
+
+
+@pytest.mark.parametrize("name", ["enc", "./enc", "a/enc", "a/b/enc", "./a/enc", "../up/enc", "enc/"])
+def test_relative_folders(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    encoder_folder(Path(name))
+    assert find(name) == Source(name, str(Path(name).resolve()), True)
+
+
+def test_absolute_and_home_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    folder = encoder_folder(tmp_path / "enc")
+    assert find(str(folder)) == Source(str(folder), str(folder.resolve()), True)
+    assert find("~/enc") == Source("~/enc", str(folder.resolve()), True)
+    assert find(folder) == Source(str(folder), str(folder.resolve()), True)  # a pathlib.Path
+
+
+def test_a_folder_goes_before_a_hub_name(here: Path) -> None:
+    """But not one that merely has its name, such as one of outputs."""
+    (here / "roberta-large").mkdir()
+    assert not find("roberta-large").folder
+    (here / "roberta-large" / "config.json").write_text("{}")
+    assert find("roberta-large") == Source("roberta-large", str(here.resolve() / "roberta-large"), True)
+
+
+def test_a_folder_with_the_name_of_the_alias(minilm: str, here: Path) -> None:
+    encoder_folder(here / "minilm")
+    assert find("minilm").location == minilm
+    assert find("./minilm").location == str(here.resolve() / "minilm")
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "../nowhere", "/no/where", "~/no/where/at/all", "a/b/c", "a\\b", "."])
+def test_folders_that_are_not_there(name: str, here: Path) -> None:
+    if name == ".":  # is there, but holds no encoder: loading says so
+        with pytest.raises(OSError, match=r"could not load the configuration of the encoder in folder '\.'"):
+            BERTScore(name, 2)
+        return
+    with pytest.raises(FileNotFoundError) as error:
+        find(name)
+    assert f"the encoder folder {name!r} was not found" in str(error.value)
+    assert repr(str(Path.cwd())) in str(error.value)
+
+
+def test_a_path_that_is_not_there(here: Path) -> None:
+    """A `Path` is never a hub name."""
+    with pytest.raises(FileNotFoundError, match="the encoder folder 'roberta-large' was not found"):
+        find(Path("roberta-large"))
+
+
+def test_a_file_is_no_folder(here: Path) -> None:
+    (here / "enc").write_text("")
+    with pytest.raises(FileNotFoundError, match=r"the encoder folder '\./enc' was not found"):
+        find("./enc")
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t\n"])
+def test_empty_names(name: str) -> None:
+    with pytest.raises(ValueError, match="got an empty name as encoder; wanted a hub name, a folder or the alias 'minilm'"):
+        find(name)
+
+
+@pytest.mark.parametrize("name", [3, b"minilm", ["minilm"], object()])
+def test_what_is_no_name(name: Any) -> None:
+    with pytest.raises(TypeError, match=f"got {type(name).__name__} as encoder; wanted a hub name, a folder, the alias 'minilm'"):
+        find(name)
+
+
+def test_no_hub_name_and_no_network() -> None:
+    with pytest.raises(
+        OSError, match=r"could not load the configuration of encoder 'nobody/nothing-at-all' \(.*the alias 'minilm'"
+    ):
+        BERTScore("nobody/nothing", 2)
+
+
+class Launched:
+    """Stands for hydra.core.hydra_config: what names reads of it and no more."""
+
+    def __init__(self, cwd: Path, initialized: bool = True) -> None:
+        config = types.SimpleNamespace(runtime=types.SimpleNamespace(cwd=str(cwd)))
+        self.HydraConfig = types.SimpleNamespace(initialized=lambda: initialized, get=lambda: config)
+
+
+def test_where_hydra_was_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, launch = tmp_path / "job", tmp_path / "launch"
+    job.mkdir()
+    encoder_folder(launch / "enc")
+    monkeypatch.chdir(job)
+    monkeypatch.setitem(sys.modules, "hydra.core.hydra_config", Launched(launch))  # type: ignore[misc]
+    for name in ("./enc", "enc"):
+        assert find(name).location == str((launch / "enc").resolve())
+    encoder_folder(job / "enc")
+    assert find("./enc").location == str((job / "enc").resolve())  # here goes first
+    with pytest.raises(FileNotFoundError) as error:
+        find("./nowhere")
+    assert f"(relative paths were tried from {str(job)!r}, {str(launch)!r})" in str(error.value)
+    monkeypatch.setitem(sys.modules, "hydra.core.hydra_config", Launched(launch, initialized=False))  # type: ignore[misc]
+    (job / "enc" / "config.json").unlink()
+    assert not find("enc").folder
+
+
+# ---------------------------------------------------------------- layers
+
+
+@pytest.mark.parametrize(
+    "name, layer",
+    [
+        ("roberta-large", 17),
+        ("FacebookAI/roberta-large", 17),
+        ("google-bert/bert-base-uncased", 9),
+        ("distilbert/distilbert-base-uncased", 5),
+        ("bert-base-multilingual-cased", 9),
+        ("microsoft/deberta-xlarge-mnli", 40),
+        ("google-t5/t5-base", 11),
+        (MINILM, 6),
+        ("all-MiniLM-L6-v2", None),
+        ("somebody/roberta-large", None),
+        ("./roberta-large", None),
+        ("/models/roberta-large", None),
+        ("", None),
+    ],
+)
+def test_tuned_layers(name: str, layer: int | None) -> None:
+    assert tuned_layer(name) == layer
+
+
+def test_layers_are_those_of_the_paper_s_package() -> None:
+    utils = pytest.importorskip("bert_score.utils")
+    ours = json.loads((Path(str(files("bertscore_tm"))) / "layers.json").read_text())
+    assert ours["model2layers"] == utils.model2layers
+    for lang in ("en", "zh", "tr", "en-sci", "de", "ur"):
+        assert default_encoder(lang) == utils.lang2model[lang]
+
+
+def test_the_tuned_layer_is_chosen(minilm: str) -> None:
+    metric = BERTScore("minilm")
+    assert f"encoder:{MINILM}@" in metric.signature
+    assert "|layers:6|" in metric.signature
+    assert BERTScore("minilm", 6).signature == metric.signature
+
+
+def test_a_folder_has_no_tuned_layer(tiny: Tiny, here: Path) -> None:
+    """Even one that is named like an encoder of the table: it may hold anything."""
+    (here / "roberta-large").symlink_to(tiny("bert"))
+    assert "|layers:2(default)|" in BERTScore("./roberta-large").signature
+
+
+@pytest.mark.parametrize(
+    "name, table",
+    [
+        ("FacebookAI/roberta-large", "roberta-large"),
+        ("google-bert/bert-base-uncased", "bert-base-uncased"),
+        ("xlnet/xlnet-base-cased", "xlnet-base-cased"),
+        ("albert/albert-base-v2", "albert-base-v2"),
+        ("openai-community/gpt2", "gpt2"),
+        ("microsoft/deberta-base", "microsoft/deberta-base"),
+        ("roberta-large", "roberta-large"),
+        ("facebookai/roberta-large", "facebookai/roberta-large"),
+    ],
+)
+def test_names_in_the_tables(name: str, table: str) -> None:
+    assert table_name(name) == table
+
+
+# ---------------------------------------------------------------- languages
+
+
+@pytest.mark.parametrize(
+    "code, wanted",
+    [
+        ("en", "en"),
+        ("EN", "en"),
+        (" De ", "de"),
+        ("pt-BR", "pt"),
+        ("pt_BR", "pt"),
+        ("zh-Hant-TW", "zh"),
+        ("zh-Hans", "zh"),
+        ("es-419", "es"),
+        ("en-sci", "en-sci"),
+        ("EN-Sci", "en-sci"),
+        ("ceb", "ceb"),
+        ("sw", "sw"),
+        ("yi", "yi"),
+    ],
+)
+def test_languages(code: str, wanted: str) -> None:
+    assert language(code) == wanted
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["", " ", "e", "xx", "xx-nowhere", "english", "en-", "-en", "en-scientific", "en-1", "e n", "qqq", None, 3, b"en", ["en"]],
+)
+def test_what_is_no_language(code: Any) -> None:
+    message = f"got lang={code!r}, which is no language code that is known here; wanted an ISO 639-1 code such as 'en'"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        language(code)
+
+
+@pytest.mark.parametrize(
+    "lang, model",
+    [
+        ("en", "roberta-large"),
+        ("zh", "bert-base-chinese"),
+        ("tr", "dbmdz/bert-base-turkish-cased"),
+        ("en-sci", "allenai/scibert_scivocab_uncased"),
+        ("de", "bert-base-multilingual-cased"),
+        ("ur", "bert-base-multilingual-cased"),
+    ],
+)
+def test_encoders_of_languages(lang: str, model: str) -> None:
+    """The paper's package has these."""
+    assert default_encoder(lang) == model
+
+
+@pytest.mark.parametrize("lang, model", [("zh-TW", "bert-base-chinese"), ("UR", "bert-base-multilingual-cased")])
+def test_the_language_chooses_the_encoder(lang: str, model: str) -> None:
+    try:
+        named = BERTScore(lang=lang).signature
+    except OSError as error:  # it is not at hand
+        named = str(error)
+    assert model in named
+
+
+def test_neither_encoder_nor_language() -> None:
+    with pytest.raises(ValueError, match=r"got neither an encoder nor a language; .*\('en' chooses roberta-large\)"):
+        BERTScore()
+
+
+def test_the_language_of_a_given_encoder_changes_no_score(tiny: Tiny) -> None:
+    assert BERTScore(tiny("bert"), 2, lang="de").signature == BERTScore(tiny("bert"), 2).signature
