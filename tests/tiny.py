@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -47,13 +48,15 @@ OLD = int(tf.__version__.split(".")[0]) < 5  # transformers 4
 
 @cache
 def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
-    """The "model" entry of a tokenizer.json, trained on `TEXT` with `specials` as its first ids."""
+    """The "model" entry of a tokenizer.json, trained on `TEXT` with `specials` as its first ids: the same in every process."""
     options: dict[str, Any] = {"show_progress": False, "special_tokens": list(specials)}
     unknown = next((s for s in specials if "unk" in s.lower()), None)
     if style == "wordpiece":
         tok = tokenizers.Tokenizer(models.WordPiece(unk_token=unknown))
         tok.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
         tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        # The trainer numbers the letters within words as a hash table has them, and breaks ties by number: given, they are in order.
+        options["special_tokens"] += [f"##{letter}" for letter in sorted({*"".join(TEXT).lower()} - {" "})]
         trainer = trainers.WordPieceTrainer(vocab_size=160, **options)
     elif style == "bytes":
         tok = tokenizers.Tokenizer(models.BPE())
@@ -66,6 +69,10 @@ def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
         trainer = trainers.UnigramTrainer(vocab_size=160, unk_token=unknown, **options)
     tok.train_from_iterator(TEXT, trainer)
     made: dict[str, Any] = json.loads(tok.to_str())["model"]
+    if style == "unigram":  # scores differ in their last digits, and so does the order
+        first = len(specials)
+        pieces = ((piece, round(score, 4)) for piece, score in made["vocab"][first:])
+        made["vocab"][first:] = sorted(pieces, key=lambda pair: (-pair[1], pair[0]))
     return made
 
 
@@ -335,12 +342,14 @@ SPACED = {"roberta-no-prefix": "roberta", "roberta-generic-no-prefix": "roberta"
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """No bars and no messages of transformers within."""
+    """No bars and no messages of transformers within, nor PyTorch's on what transformers 4 uses of it."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"`torch\.jit\.script` is deprecated", DeprecationWarning)
+            yield
     finally:
         logging.set_verbosity(level)
         if bars:
@@ -355,10 +364,9 @@ def build(kind: str, folder: Path) -> Path:
     made = KINDS[kind]
     with quiet_transformers():
         tokenizer = made.tokenizer()
-    tokenizer.model_max_length = made.limit or 10**30
-    model = made.model(tokenizer)
-    _randomize(model)
-    with quiet_transformers():
+        tokenizer.model_max_length = made.limit or 10**30
+        model = made.model(tokenizer)
+        _randomize(model)
         (model.half() if made.half else model).save_pretrained(path)
         tokenizer.save_pretrained(path)
     settings = path / "tokenizer_config.json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -112,7 +112,7 @@ def choose_layers(num_layers: int | Sequence[int] | str | None, depth: int, defa
         if num_layers != "all":
             raise ValueError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
         return tuple(range(depth + 1))
-    listed = [num_layers] if hasattr(num_layers, "__index__") else list(num_layers)
+    listed = list(num_layers) if isinstance(num_layers, Iterable) else [num_layers]
     if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in listed):
         raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
     layers = tuple(int(layer) for layer in listed)

@@ -20,7 +20,7 @@ from .matching import Matches, Side
 from .pairs import Matched, References, Texts, read_rows
 from .scorer import Scorer
 from .scoring import EMPTY, NAMES
-from .state import PackedMetric, parts
+from .state import PackedMetric, moved, parts
 
 # The packed states of idf=True.
 _SIMILARITIES = ("pred_similarity", "ref_similarity")
@@ -166,10 +166,12 @@ class BERTScore(PackedMetric):
         """
         rows = read_rows(preds, target, sample_ids)
         if len(rows):
-            known, ids = self._number_of_rows(), sum(map(len, parts(self.sample_ids)))
-            syncing.check_ids(known + len(rows), ids + len(rows.ids or []))
+            self._check_ids(len(rows), len(rows.ids or []))
             with undisturbed(self.device):
                 self._append(rows.ids, self.scorer.match(rows, self.device))
+
+    def _check_ids(self, rows: int, ids: int) -> None:
+        syncing.check_ids(_rows(self.metric_state) + rows, sum(map(len, parts(self.sample_ids))) + ids)
 
     def _append(self, ids: list[int] | None, matched: Matched) -> None:
         counts, added = matched.counts, {}
@@ -203,7 +205,8 @@ class BERTScore(PackedMetric):
 
     def forward(self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None) -> Any:
         """Add a batch and return its score; arguments and errors as in `update`."""
-        rows = read_rows(preds, target, sample_ids)  # torchmetrics may go through them twice
+        rows = read_rows(preds, target, sample_ids)  # torchmetrics may go through them twice, the first time without a state
+        self._check_ids(len(rows), len(rows.ids or []))
         return super().forward(rows.preds, rows.groups, rows.ids)
 
     def _samples(self) -> tuple[Tensor, dict[str, int | float]]:
@@ -215,7 +218,7 @@ class BERTScore(PackedMetric):
 
     def _collect(self, gather: syncing.Gather, rank: int) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, ids and counts of all ranks. With idf they exchange ids, then frequencies, then scores; never words."""
-        rows = self._number_of_rows()
+        rows = _rows(self.metric_state)
         sizes = torch.tensor([rows, sum(map(len, self.sample_ids))], dtype=torch.int64, device=self.device)
         heads = torch.stack(gather(torch.cat([self.fingerprint, sizes])))
         signature.same_fingerprint(heads[:, :-2])
@@ -238,9 +241,6 @@ class BERTScore(PackedMetric):
         pred, ref = Side(pred_similarity, pred_token, pred_length), Side(ref_similarity, ref_token, ref_length)
         return Matched(Matches(pred, ref), references, self.counts)
 
-    def _number_of_rows(self) -> int:
-        return sum(len(part) for name in ("scores", "references") for part in parts(getattr(self, name, [])))
-
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
         group = process_group or self.process_group
         rank = torch.distributed.get_rank(group) if torch.distributed.is_initialized() else 0
@@ -257,16 +257,16 @@ class BERTScore(PackedMetric):
         """
         state: Any = incoming_state.metric_state if isinstance(incoming_state, BERTScore) else incoming_state
         if isinstance(state, dict) and state.keys() >= self._defaults.keys():
-            state = {
-                name: value.to(self.device) if isinstance(value, Tensor) else [part.to(self.device) for part in value]
-                for name, value in state.items()
-            }
+            state = {name: moved(value, self.device) for name, value in state.items()}
             signature.same_fingerprint(torch.stack([self.fingerprint, state["fingerprint"]]))
-            ids = sum(map(len, parts(state["sample_ids"]) + parts(self.sample_ids)))
-            rows = sum(len(part) for name in ("scores", "references") for part in parts(state.get(name, [])))
-            syncing.check_ids(self._number_of_rows() + rows, ids)
+            self._check_ids(_rows(state), sum(map(len, parts(state["sample_ids"]))))
         super().merge_state(state)
         self._computed = None
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        saved = state_dict.get(f"{prefix}fingerprint", self.fingerprint)
+        signature.same_fingerprint(torch.stack([self.fingerprint, saved.to(self.device)]))
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     @property
     def signature(self) -> str:
@@ -285,10 +285,6 @@ class BERTScore(PackedMetric):
         embedder = self.scorer.embedder
         return {**facts, "encoded_tokens": embedder.encoded_tokens, "cache_hits": embedder.cache.hits}
 
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`."""
-        return self._plot(val, ax)
-
     @property
     def encoder(self) -> Any:
         """What is shared between metrics, for `torchmetrics.wrappers.FeatureShare`."""
@@ -298,3 +294,7 @@ class BERTScore(PackedMetric):
         """Set an attribute; the encoder is shared already, so FeatureShare's wrapper around it is not needed."""
         if name != self.feature_network:
             super().__setattr__(name, value)
+
+
+def _rows(state: Mapping[str, Any]) -> int:
+    return sum(len(part) for name in ("scores", "references") for part in parts(state.get(name, [])))

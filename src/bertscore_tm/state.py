@@ -51,6 +51,10 @@ class PackedMetric(Metric):
             setattr(self, name, [])
         super().reset()
 
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`."""
+        return self._plot(val, ax)
+
     def _wrap_update(self, update: Callable[..., None]) -> Callable[..., None]:
         # torchmetrics counts an update before it is made: one that failed was none.
         counted = super()._wrap_update(update)
@@ -67,12 +71,18 @@ class PackedMetric(Metric):
         return wrapped
 
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        # torchmetrics makes a vector of one a scalar; with reduction="none" it stays a vector.
+        # torchmetrics makes a vector of one a scalar; with reduction="none" it stays a vector. And it leaves the state of all
+        # ranks in place after an error.
         squeezed = super()._wrap_compute(compute)
 
         @wraps(compute)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            value = squeezed(*args, **kwargs)
+            synced = self._is_synced
+            try:
+                value = squeezed(*args, **kwargs)
+            except BaseException:
+                self.unsync(should_unsync=self._is_synced and not synced)
+                raise
             if self.reduction == "mean":
                 return value
             return {key: v.reshape(-1) for key, v in value.items()} if isinstance(value, Mapping) else value.reshape(-1)
@@ -85,8 +95,7 @@ class PackedMetric(Metric):
         super()._apply(fn, exclude_state=tuple(self._defaults))
         for holder in (self._defaults, self.__dict__):
             for name in self._defaults:
-                value = holder[name]
-                holder[name] = value.to(device) if isinstance(value, Tensor) else [part.to(device) for part in value]
+                holder[name] = moved(holder[name], device)
         self._computed = None
         return self
 
@@ -94,3 +103,8 @@ class PackedMetric(Metric):
 def parts(state: Any) -> list[Tensor]:
     """A list state, which is a tensor where a reduction or a checkpoint made it one."""
     return [state] if isinstance(state, Tensor) else list(state)
+
+
+def moved(state: Any, device: torch.device) -> Any:
+    """A state, a tensor or a list of them, on a device."""
+    return state.to(device) if isinstance(state, Tensor) else [part.to(device) for part in state]

@@ -6,7 +6,6 @@ import json
 from itertools import permutations
 from pathlib import Path
 
-import composing  # noqa: F401  # puts the example on the path
 import pytest
 import torch
 from lightning import Trainer
@@ -115,7 +114,7 @@ def test_batches_there_and_back(words) -> None:
     batches = Batches(words, max_source_tokens=8, max_target_tokens=8, prefix="read: ", adds_start=True)
     rows = [
         {"id": 4, "source": "one two three four five six seven eight", "targets": ["a big dog", "the dog"]},
-        {"id": 7, "source": "one", "targets": ["rain"]},
+        {"id": 7, "source": "one", "targets": ["one"]},
     ]
     batch = batches.collate(rows)
     assert batch["input_ids"].shape == (2, 8)
@@ -123,7 +122,7 @@ def test_batches_there_and_back(words) -> None:
     assert batch["labels"][0].tolist() == words("a big dog")["input_ids"][1:]  # the decoder begins with the first by itself
     assert batch["labels"][1, -1] == -100
     assert batch["ids"].tolist() == [4, 7]
-    assert batch["targets"] == [["a big dog", "the dog"], ["rain"]]
+    assert batch["targets"] == [["a big dog", "the dog"], ["one"]]
 
 
 def test_frequent_words_know_all_letters(words) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import composing  # noqa: F401  # puts the example on the path
 import pytest
 from summarizer.data.docstrings import read_package
 

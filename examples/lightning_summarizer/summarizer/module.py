@@ -60,23 +60,23 @@ class Summarizer(LightningModule):
         self.log("train_loss", loss, prog_bar=True, batch_size=len(batch["ids"]))
         return loss
 
-    def validation_step(self, batch: Mapping[str, Any], batch_idx: int) -> list[str]:
+    def validation_step(self, batch: Mapping[str, Any], batch_idx: int) -> dict[str, Any]:
         """Write texts and score them. The ids make repeated rows, which even out the processes, count once."""
         preds, refs, ids = self.write(batch), batch["targets"], batch["ids"]
         self.bertscore.update(preds, refs, sample_ids=ids)
         self.log("val_bertscore", self.bertscore, batch_size=len(preds), prog_bar=True)
         self.scores.update(preds, refs, sample_ids=ids)
         self.log_dict(self.scores, batch_size=len(preds))
-        return preds
+        return {"preds": preds}
 
-    def test_step(self, batch: Mapping[str, Any], batch_idx: int) -> list[str]:
+    def test_step(self, batch: Mapping[str, Any], batch_idx: int) -> dict[str, Any]:
         """As in validation."""
         preds, refs, ids = self.write(batch), batch["targets"], batch["ids"]
         self.test_bertscore.update(preds, refs, sample_ids=ids)
         self.log("test_bertscore", self.test_bertscore, batch_size=len(preds))
         self.test_scores.update(preds, refs, sample_ids=ids)
         self.log_dict(self.test_scores, batch_size=len(preds))
-        return preds
+        return {"preds": preds}
 
     def write(self, batch: Mapping[str, Any]) -> list[str]:
         """The text for each row of a batch."""

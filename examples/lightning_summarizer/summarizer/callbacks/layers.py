@@ -37,13 +37,13 @@ class Layers(Callback):
         self,
         trainer: Trainer,
         pl_module: LightningModule,
-        outputs: Any,
+        outputs: Mapping[str, Any],
         batch: Mapping[str, Any],
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
         """Score the texts of a batch with all layers."""
-        self.scores.update(outputs, batch["targets"], sample_ids=batch["ids"])
+        self.scores.update(outputs["preds"], batch["targets"], sample_ids=batch["ids"])
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the files."""

@@ -42,14 +42,16 @@ class Samples(Callback):
         self,
         trainer: Trainer,
         pl_module: LightningModule,
-        outputs: Any,
+        outputs: Mapping[str, Any],
         batch: Mapping[str, Any],
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
         """Score the texts of a batch."""
-        self.scores.update(outputs, batch["targets"], sample_ids=batch["ids"])
-        for place, source, targets, text in zip(batch["ids"].tolist(), batch["sources"], batch["targets"], outputs, strict=True):
+        self.scores.update(outputs["preds"], batch["targets"], sample_ids=batch["ids"])
+        for place, source, targets, text in zip(
+            batch["ids"].tolist(), batch["sources"], batch["targets"], outputs["preds"], strict=True
+        ):
             self.rows[place] = {"id": place, "source": source, "target": targets, "prediction": text}
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
