@@ -447,6 +447,7 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     """A Python process that finds the package under test."""
     places = [str(Path(bertscore_tm.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+    environment.pop("PYTHONUNBUFFERED", None)  # the buffer is then written at the very end
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sys.executable, *arguments], text=True, env=environment, **pipes, **options)
 

@@ -7,6 +7,7 @@ position, or one norm more or less, moves a score far more than a tolerance.
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -55,7 +56,7 @@ def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
         tok = tokenizers.Tokenizer(models.WordPiece(unk_token=unknown))
         tok.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
         tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        # The trainer numbers the letters within words as a hash table has them, and breaks ties by number: given, they are in order.
+        # The trainer numbers letters within words as a hash table has them, and breaks ties by number: so they are given.
         options["special_tokens"] += [f"##{letter}" for letter in sorted({*"".join(TEXT).lower()} - {" "})]
         trainer = trainers.WordPieceTrainer(vocab_size=160, **options)
     elif style == "bytes":
@@ -69,10 +70,10 @@ def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
         trainer = trainers.UnigramTrainer(vocab_size=160, unk_token=unknown, **options)
     tok.train_from_iterator(TEXT, trainer)
     made: dict[str, Any] = json.loads(tok.to_str())["model"]
-    if style == "unigram":  # scores differ in their last digits, and so does the order
-        first = len(specials)
-        pieces = ((piece, round(score, 4)) for piece, score in made["vocab"][first:])
-        made["vocab"][first:] = sorted(pieces, key=lambda pair: (-pair[1], pair[0]))
+    if style == "unigram":  # the scores, and so the order, differ from run to run: frequencies instead, no two alike
+        text, first = "".join(f"▁{line}" for line in TEXT).replace(" ", "▁"), len(specials)
+        pieces = enumerate(sorted(piece for piece, _ in made["vocab"][first:]))
+        made["vocab"][first:] = [(piece, round(math.log(text.count(piece) / len(text)) - i / 997, 6)) for i, piece in pieces]
     return made
 
 

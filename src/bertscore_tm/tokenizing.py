@@ -135,7 +135,7 @@ class Tokenizer:
     def _identity(self) -> str:
         facts = [self._ids([_PROBE], True), self._space, sorted(self._markers), len(self._tokenizer)]
         byte_level = any(piece.startswith("Ġ") for piece in _pieces(self._tokenizer, " a")[:1])
-        kind = type(self._tokenizer).__name__ + ("+prefix_space" if byte_level else "")
+        kind = type(self._tokenizer).__name__.removesuffix("Fast") + ("+prefix_space" if byte_level else "")
         return f"{kind}@{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}"
 
 
