@@ -63,11 +63,12 @@ class Cache(Generic[Value]):
         with self._lock:
             if size > self.budget or key in self._entries or key in self._once:
                 return
-            if self.used + size > self.budget and key in self._missed:
+            returns = key in self._missed
+            if self.used + size > self.budget and returns:
                 self._make_room(size)
             if self.used + size <= self.budget:
                 self._missed.pop(key, None)
-                self._once[key] = (value, size, self._clock)
+                (self._entries if returns else self._once)[key] = (value, size, self._clock)
                 self.used += size
                 return
             self._missed[key] = None

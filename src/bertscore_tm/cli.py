@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from . import __version__
@@ -27,8 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.command(options)
+        sys.stdout.flush()
     except BrokenPipeError:  # the reader, `head` for example, has seen enough
-        sys.stderr.close()
+        with suppress(io.UnsupportedOperation):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
     except (OSError, ValueError, TypeError) as error:
         print(f"bertscore-tm: error: {error}", file=sys.stderr)

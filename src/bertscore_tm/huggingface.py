@@ -236,7 +236,10 @@ def _load(what: str, source: names.Source, factory: Any, revision: str | None, *
         options["revision"] = revision
     try:
         with _quiet(), undisturbed(torch.device("cpu")):
-            return factory.from_pretrained(source.location, trust_remote_code=False, **options)
+            loaded = factory.from_pretrained(source.location, trust_remote_code=False, **options)
+        if what == "tokenizer" and len(loaded) <= len(set(loaded.all_special_ids)):
+            raise ValueError("it has no vocabulary")  # transformers 5 makes one up where there are no files
+        return loaded
     except Exception as error:
         reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"
         if source.folder:

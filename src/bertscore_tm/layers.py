@@ -112,6 +112,8 @@ def choose_layers(num_layers: int | Sequence[int] | str | None, depth: int, defa
         if num_layers != "all":
             raise ValueError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
         return tuple(range(depth + 1))
+    if isinstance(num_layers, Tensor):
+        num_layers = num_layers.tolist()
     listed = list(num_layers) if isinstance(num_layers, Iterable) else [num_layers]
     if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in listed):
         raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")

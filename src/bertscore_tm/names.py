@@ -85,7 +85,7 @@ def tuned_layer(name: str) -> int | None:
 def table_name(name: str) -> str:
     """The spelling of a hub name that the tables of the paper's package use."""
     owner, _, short = name.partition("/")
-    return short if owner in _OWNERS else name
+    return short if short and owner in _OWNERS else name
 
 
 def default_encoder(lang: str) -> str:

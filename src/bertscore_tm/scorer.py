@@ -66,6 +66,8 @@ class Scorer:
         self.baseline = choose_baseline(rescale_with_baseline, baseline_path, encoder, self.lang)
         if self.baseline is not None:
             self.baseline.check(layers)
+        # Of equal encoders the first is used by all; its name may be another (a folder instead of an alias).
+        self.encoder_name = encoder.name
         self.embedder = shared_embedder(encoder, layers, batch_tokens, cache_bytes)
         self.layers = layers
         self.layer_is_default = num_layers is None and getattr(encoder, "layer_is_guessed", False)
@@ -106,7 +108,7 @@ class Scorer:
         encoder = self.encoder
         return signature.line(
             {
-                "encoder": f"{encoder.name}@{encoder.version}" if encoder.version else encoder.name,
+                "encoder": "@".join(filter(None, [self.encoder_name, encoder.version])),
                 **self._shape(),
                 "baseline": "no" if self.baseline is None else self.baseline.name,
                 "empty": f"{self.empty_score:g}",
@@ -119,7 +121,7 @@ class Scorer:
     def fingerprint(self) -> Tensor:
         """Integers that differ where states must not be mixed. The folder of the same weights may have another name elsewhere."""
         encoder = self.encoder
-        shape = {**self._shape(), "layers": self.layers, "encoder": encoder.version or encoder.name}
+        shape = {**self._shape(), "layers": self.layers, "encoder": encoder.version or self.encoder_name}
         if self.epoch_idf:
             del shape["references"]  # these states are joined over references only in the end
         return signature.fingerprint(shape)
@@ -130,7 +132,7 @@ class Scorer:
         if self.layer_is_default and not self._layer_noted:
             self._layer_noted = True
             note = (
-                f"nobody has measured which layer of {self.encoder.name!r} agrees best with people; layer {self.layers[0]}, "
+                f"nobody has measured which layer of {self.encoder_name!r} agrees best with people; layer {self.layers[0]}, "
                 "two thirds of its depth, is used: set num_layers to choose"
             )
         diagnosis.warn(facts, self.empty_score, getattr(self.encoder, "limit", None), note)
