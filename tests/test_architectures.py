@@ -115,6 +115,8 @@ def difference(kind: str, layer: int, idf: bool) -> str | None:
         return "crashes: DeBERTa's encoder does not run without a layer"
     if kind in ("t5", "mbart", "modernbert") and layer < TOP:
         return "cuts the encoder at the layer, so its final norm is applied to a layer in the middle"
+    if kind == "modernbert" and tf.__version__.startswith("4."):
+        return "takes the output after the final norm, which transformers 4 leaves out of the last hidden state"
     if kind == "t5" and not idf:
         return "gives the end marker weight 1: T5 knows it as eos, and only cls and sep get weight 0"
     if kind == "xlm" and not idf:
