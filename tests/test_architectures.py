@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bertscore_tm import BERTScore, bert_score
 from reference import bertscore, load
-from tiny import FAMILIES, KINDS, LAYERS, SPACED, TEXT
+from tiny import FAMILIES, KINDS, LAYERS, OLD, SPACED, TEXT
 
 NAMES = ("precision", "recall", "f1")
 TOP = LAYERS
@@ -115,7 +115,7 @@ def difference(kind: str, layer: int, idf: bool) -> str | None:
         return "crashes: DeBERTa's encoder does not run without a layer"
     if kind in ("t5", "mbart", "modernbert") and layer < TOP:
         return "cuts the encoder at the layer, so its final norm is applied to a layer in the middle"
-    if kind == "modernbert" and tf.__version__.startswith("4."):
+    if kind == "modernbert" and OLD:
         return "takes the output after the final norm, which transformers 4 leaves out of the last hidden state"
     if kind == "t5" and not idf:
         return "gives the end marker weight 1: T5 knows it as eos, and only cls and sep get weight 0"
