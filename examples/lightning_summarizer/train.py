@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hydra
+import torch
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from lightning import Trainer, seed_everything
@@ -21,6 +22,8 @@ def main(cfg: DictConfig) -> float | None:
 def run(cfg: DictConfig, in_sweep: bool = False) -> float | None:
     """Make everything, then do the task; returns the best ``val_bertscore``."""
     start_quietly()
+    if cfg.num_threads is not None:
+        torch.set_num_threads(cfg.num_threads)
     seed_everything(cfg.seed, workers=True, verbose=False)
     parts = hydra.utils.instantiate(cfg, _convert_="all")  # the one place where the configuration becomes objects
     data = parts["data"](collate=parts["model"].batches.collate)

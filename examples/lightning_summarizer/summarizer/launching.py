@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 
@@ -18,6 +19,11 @@ def start_quietly() -> None:
     transformers.utils.logging.disable_progress_bar()
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).* is deprecated")
     warnings.filterwarnings("ignore", message=r".*does not have many workers")
+    logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(_no_advertisement)
+
+
+def _no_advertisement(record: logging.LogRecord) -> bool:
+    return "Tip: For seamless" not in record.getMessage()
 
 
 def refuse_subprocesses(trainer: Trainer) -> None:
