@@ -170,12 +170,12 @@ def test_no_progress_bar_where_nobody_looks(run: Run, files: Path) -> None:
 
 
 def test_nothing_to_score(run: Run, files: Path) -> None:
-    """Empty files are no error: JSON says null, the rest nan."""
+    """A mistake in a pipeline does not pass for a score."""
     for name in ("a.txt", "b.txt"):
         (files / name).write_text("")
-    code, out, _ = run("-c", "a.txt", "-r", "b.txt", "--format", "json")
-    assert code == 0
-    assert json.loads(out)["systems"] == [{"system": "a.txt", "precision": None, "recall": None, "f1": None}]
+    code, out, err = run("-c", "a.txt", "-r", "b.txt", "--format", "json")
+    assert (code, out) == (2, "")
+    assert "got no texts in 'b.txt'; wanted one a line" in err
 
 
 # ---------------------------------------------------------------- what goes in

@@ -404,6 +404,7 @@ def test_an_own_model_needs_a_tokenizer(tiny: Tiny) -> None:
 def test_an_own_model_needs_a_depth(tiny: Tiny) -> None:
     model = nn.Linear(2, 2)
     model.config = types.SimpleNamespace(is_encoder_decoder=False)  # type: ignore[assignment]
+    model.get_input_embeddings = lambda: None  # type: ignore[assignment]
     with pytest.raises(ValueError, match="the configuration of encoder 'own:Linear' does not say how many layers it has"):
         HuggingFaceEncoder(model, own_tokenizer(tiny("bert")))
 

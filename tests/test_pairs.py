@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -294,7 +295,7 @@ def test_scores_equal_a_loop() -> None:
 def test_chunks_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = read_rows(TEXTS, GROUPS)
     whole = match_rows(Embedder(Letters(), (0, 1), None, 0), rows, torch.device("cpu"))
-    monkeypatch.setattr(pairs, "CHUNK_TOKENS", chunk)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder: chunk)
     cut = match_rows(Embedder(Letters(), (0, 1), None, 0), rows, torch.device("cpu"))
     for a, b in ((whole.matches.pred, cut.matches.pred), (whole.matches.ref, cut.matches.ref)):
         assert torch.equal(a.token, b.token)
@@ -306,7 +307,7 @@ def test_chunks_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_chunks_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair alone may be larger."""
-    monkeypatch.setattr(pairs, "CHUNK_TOKENS", 30)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder: 30)
     held = []
     run = pairs.match
     monkeypatch.setattr(pairs, "match", lambda texts, *a: held.append((len(texts.length), len(texts.token))) or run(texts, *a))
@@ -329,7 +330,7 @@ def test_a_text_is_encoded_once() -> None:
 
 
 def test_a_text_is_encoded_once_over_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "CHUNK_TOKENS", 4)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder: 4)
     encoder = Letters()
     bert_score(["a", "b", "a", "c"], ["b", "a", "c", ["a", "d"]], encoder)
     assert len(encoder.encoded) == len(set(encoder.encoded)) == 4
@@ -355,3 +356,24 @@ def test_counts() -> None:
     (said,) = seen
     for part in ("1 of 5 samples", "3 texts were truncated", "5 tokens lost", "21% of the words", "1 texts spell out"):
         assert part in str(said.message), part
+
+
+def test_chunks_are_smaller_for_more_layers() -> None:
+    """What is bounded is the size of the vectors, of all layers together."""
+    one, three = (Embedder(Letters(), layers, None, 0) for layers in ((0,), (0, 1, 1)))
+    assert pairs.chunk_tokens(one) == 3 * pairs.chunk_tokens(three) > 0
+
+
+def test_an_enumeration_of_strings_is_its_text() -> None:
+    class Answer(str, enum.Enum):
+        CAT = "the cat sat"
+
+    rows = read_rows([Answer.CAT], [[Answer.CAT, "x"]])
+    assert rows.preds == ["the cat sat"]
+    assert rows.groups == [["the cat sat", "x"]]
+
+
+@pytest.mark.parametrize("ids", [{5, 1}, {5: "a", 1: "b"}], ids=["set", "dict"])
+def test_ids_without_an_order(ids: Any) -> None:
+    with pytest.raises(TypeError, match="as sample_ids; wanted integers in the order of the rows"):
+        read_rows(["a", "b"], ["a", "b"], ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import torch
@@ -62,8 +63,12 @@ def choose_encoder(
         for option, is_given in {**given, "compile": compiled}.items():
             if is_given:
                 raise ValueError(f"got {option} beside an encoder object; wanted it there: HuggingFaceEncoder(..., {option}=...)")
+        if not model.version:
+            raise ValueError(
+                f"encoder {model.name!r} has an empty version; wanted one that tells it from others of this name, such as '1'"
+            )
         if num_layers is None:
-            return model, tuple(model.default_layers)
+            num_layers = tuple(model.default_layers)
         return model, choose_layers(num_layers, model.depth, None, model.name)
     encoder = HuggingFaceEncoder(model, None, num_layers, max_length=max_length, overflow=overflow, dtype=dtype, compile=compiled)
     return encoder, encoder.default_layers
@@ -87,6 +92,8 @@ def choose_table(idf: Any, encoder: Encoder) -> IdfTable | None:
 def choose_baseline(rescale: Any, path: Any, encoder: Encoder, lang: str | None) -> Baseline | None:
     """The baseline to rescale with, if that is wanted: given, read from a file, or packaged."""
     if isinstance(rescale, Baseline):
+        if path is not None:
+            raise ValueError("got a Baseline and a baseline_path; wanted one of them")
         return rescale
     if not isinstance(rescale, bool):
         raise TypeError(f"got rescale_with_baseline={rescale!r}; wanted True, False or a Baseline")
@@ -109,6 +116,6 @@ def choose_baseline(rescale: Any, path: Any, encoder: Encoder, lang: str | None)
 
 def finite(name: str, value: Any) -> float:
     """Check a number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise ValueError(f"got {name}={value!r}; wanted a finite number")
     return float(value)

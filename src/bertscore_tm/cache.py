@@ -6,21 +6,22 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from numbers import Integral
+from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-def parse_bytes(size: int | str) -> int:
+def parse_bytes(size: Any) -> int:
     """A number of bytes: an integer, or a text such as "512MB" or "2 GiB".
 
     Raises:
         TypeError: if it is neither.
         ValueError: if it is negative or cannot be read.
     """
-    if isinstance(size, bool) or not isinstance(size, (int, str)):
+    if isinstance(size, bool) or not isinstance(size, (Integral, str)):
         raise TypeError(f"got embedding_cache={size!r}; wanted a number of bytes or a text such as '512MB' (0: no cache)")
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", str(size).lower())
     if not found or found[2] not in _UNITS:

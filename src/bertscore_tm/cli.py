@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(io.UnsupportedOperation):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, ArithmeticError) as error:
         print(f"bertscore-tm: error: {error}", file=sys.stderr)
         return 2
     return 0
@@ -119,6 +119,10 @@ def _score(options: argparse.Namespace) -> None:
             raise ValueError(
                 f"{name!r} has {len(texts)} predictions for {len(references)} lines of references; wanted the same number"
             )
+    if not references:
+        raise ValueError(f"got no texts in {', '.join(map(repr, options.references))}; wanted one a line")
+    if options.output is not None:
+        open(options.output, "a", encoding="utf-8").close()  # a folder that does not exist is noticed before the work
     metric = _metric(options)
     results = []
     for name, texts in zip(options.candidates, systems):

@@ -7,10 +7,9 @@ vectors back whatever the order.
 
 from __future__ import annotations
 
-import os
+import uuid
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -61,10 +60,14 @@ class Encoder(Protocol):
 
     Attributes:
         name: what the signature calls it.
-        version: what tells two encoders of one name apart: a revision, a hash of the weights, or "".
+        version: what tells two encoders of one name apart, not empty: a revision, a hash of the weights, "1".
         tokenizer_id: what tells two tokenizers apart.
         depth: the highest hidden state; there are ``depth + 1``, 0 being the embedding output.
         default_layers: the hidden states that are used if nobody asks for others.
+
+    Further members are used where an encoder has them: ``frozen``, whether a text always gets the same vectors, so that they may
+    be kept for later updates (without it: True, unless the object is a `torch.nn.Module`); ``dtype``, ``limit`` and ``overflow``,
+    as those of `HuggingFaceEncoder`, for signature and warnings; ``sharing_key``, equal for encoders that give equal vectors.
     """
 
     @property
@@ -100,24 +103,6 @@ class Encoder(Protocol):
         ...
 
 
-@contextmanager
-def undisturbed(device: torch.device) -> Iterator[None]:
-    """Plain float32 arithmetic without gradients, whatever autocast, inference mode or precision the caller has set."""
-    dtype, precision = torch.get_default_dtype(), torch.get_float32_matmul_precision()
-    try:
-        if dtype != torch.float32:
-            torch.set_default_dtype(torch.float32)
-        if precision != "highest":
-            torch.set_float32_matmul_precision("highest")
-        with torch.inference_mode(False), torch.no_grad(), torch.autocast(device.type, enabled=False):
-            yield
-    finally:
-        if dtype != torch.float32:
-            torch.set_default_dtype(dtype)
-        if precision != "highest":
-            torch.set_float32_matmul_precision(precision)
-
-
 @dataclass(frozen=True)
 class Embedding:
     """A text, its tokens and, if it was encoded before, its hidden states ``[layers, tokens, dim]`` in host memory."""
@@ -148,11 +133,12 @@ class Embedder:
     def __init__(self, encoder: Encoder, layers: tuple[int, ...], batch_tokens: int | None, cache_bytes: int) -> None:
         """Bind the parts; use `shared_embedder`, which gives one object for equal ones."""
         self.encoder, self.layers = encoder, layers
-        self.cache: Cache[Embedding] = Cache(cache_bytes)
+        frozen = getattr(encoder, "frozen", not isinstance(encoder, torch.nn.Module))
+        self.cache: Cache[Embedding] = Cache(cache_bytes if frozen else 0)
+        self.dim: int | None = None
         self.encoded_tokens = 0
         self._batch_tokens = batch_tokens
         self._key: tuple[object, ...] = ()
-        self._changes: object = None
 
     def __deepcopy__(self, memo: dict[int, object]) -> Embedder:
         """Copies are the same object."""
@@ -164,12 +150,8 @@ class Embedder:
 
     def tokenize(self, texts: Sequence[str]) -> list[Embedding]:
         """Split distinct texts into tokens; those in the cache come with their vectors."""
-        changes = getattr(self.encoder, "changes", None)
-        if changes != self._changes:
-            self.cache.clear()  # an own model has been trained since
-            self._changes = changes
         known = [self.cache.get(text) if self.cache.budget else None for text in texts]
-        new = iter(self.encoder.tokenize([text for text, found in zip(texts, known) if found is None]))
+        new = iter(self._tokens([text for text, found in zip(texts, known) if found is None]))
         return [Embedding(text, next(new)) if found is None else found for text, found in zip(texts, known)]
 
     def vectors(self, texts: Sequence[Embedding], device: torch.device) -> Iterator[tuple[Embedding, Tensor]]:
@@ -185,7 +167,7 @@ class Embedder:
                 vectors = found.vectors  # an earlier chunk of the same update has encoded it
             if vectors is not None:
                 yield text, vectors.to(device)
-            elif text.tokens.ids:
+            elif len(text.tokens.ids):
                 todo.append(text)
         passes = [(i, j, window) for i, text in enumerate(todo) for j, window in enumerate(text.passes)]
         parts: list[dict[int, Tensor]] = [{} for _ in todo]
@@ -219,8 +201,28 @@ class Embedder:
         padded = torch.zeros(mask.shape, dtype=torch.int64)
         padded[mask] = torch.tensor([i for row in ids for i in row], dtype=torch.int64)
         hidden = self.encoder.hidden_states(padded.to(device), mask.long().to(device), self.layers)
+        if hidden.ndim != 4 or hidden.shape[:3] != (len(self.layers), *mask.shape):
+            raise ValueError(
+                f"encoder {self.encoder.name!r} gave hidden states of shape {list(hidden.shape)}; wanted "
+                f"[{len(self.layers)}, {mask.shape[0]}, {mask.shape[1]}, dim]: layers, texts, longest text"
+            )
+        self.dim = hidden.shape[3]
         self.encoded_tokens += sum(lengths)
         return (hidden[:, row, :length] for row, length in enumerate(lengths))
+
+    def _tokens(self, texts: list[str]) -> list[Tokens]:
+        """What the encoder makes of texts, checked: an own encoder may be new."""
+        tokens = self.encoder.tokenize(texts) if texts else []
+        if len(tokens) != len(texts):
+            raise ValueError(
+                f"encoder {self.encoder.name!r} gave tokens of {len(tokens)} texts for {len(texts)}; wanted one for each"
+            )
+        for text in tokens:
+            if len(text.ids) != len(text.words):
+                raise ValueError(f"encoder {self.encoder.name!r} gave {len(text.ids)} ids and {len(text.words)} words of a text")
+            if len(text.ids) and not 0 <= min(text.ids) <= max(text.ids) < 2**31:
+                raise ValueError(f"encoder {self.encoder.name!r} gave a token id outside of 0 to 2**31 - 1")
+        return tokens
 
     def _keep(self, text: Embedding, parts: list[Tensor]) -> Tensor:
         vectors = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
@@ -250,11 +252,21 @@ def shared_embedder(
         key: of a pickled embedder.
     """
     if key is None:
-        same_encoder = getattr(encoder, "sharing_key", None) or (f"object {id(encoder)} of process {os.getpid()}",)
-        key = (*same_encoder, layers, batch_tokens, cache_bytes)
+        key = (*(getattr(encoder, "sharing_key", None) or (_name_of(encoder),)), layers, batch_tokens, cache_bytes)
     embedder = _embedders.get(key)
     if embedder is None:
         embedder = Embedder(encoder, layers, batch_tokens, cache_bytes)
         embedder._key = key
         _embedders[key] = embedder
     return embedder
+
+
+_names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+
+def _name_of(encoder: Encoder) -> str:
+    """A name that no other object has or will have, here or in another process."""
+    try:
+        return _names.setdefault(encoder, uuid.uuid4().hex)
+    except TypeError:  # cannot be referred to weakly, or not be hashed: it is then not shared
+        return uuid.uuid4().hex

@@ -52,6 +52,10 @@ def bert_score(
         [0.6034, 0.8114]
     """
     refuse_renamed(options)
+    for name in options.keys() & {"score", "reduction", "sample_ids"}:
+        raise TypeError(
+            f"got {name}= for bert_score, which returns all three scores of each row; wanted BERTScore({name}=...) or none"
+        )
     rows = read_rows(preds, target)
     scorer = Scorer(model_name_or_path, num_layers, **options)
     where = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")

@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from transformers.utils import logging as hub_logging
 
 from . import names, weights
-from .encoder import Tokens, undisturbed
+from .encoder import Tokens
+from .guard import undisturbed
 from .layers import LayerReader, choose_layers, config_depth
 from .tokenizing import Tokenizer, position_limit
 
@@ -86,7 +87,12 @@ class HuggingFaceEncoder:
         if isinstance(model_name_or_path, nn.Module):
             if tokenizer is None:
                 raise ValueError("got an own model without a tokenizer; wanted HuggingFaceEncoder(model, tokenizer)")
+            if not hasattr(model_name_or_path, "config") or not hasattr(model_name_or_path, "get_input_embeddings"):
+                raise TypeError(f"got {type(model_name_or_path).__name__} as own model; wanted a model of transformers")
+            if dtype != "float32" or compile:
+                raise ValueError("got dtype or compile beside an own model, which is run as it is; wanted neither")
             self._own = model_name_or_path
+            self.dtype = str(next(model_name_or_path.parameters()).dtype).removeprefix("torch.")
             self._config, self.name = model_name_or_path.config, f"own:{type(model_name_or_path).__name__}"
         else:
             self.source = names.find(model_name_or_path)
@@ -96,6 +102,8 @@ class HuggingFaceEncoder:
             source = self.source if tokenizer is None else names.find(tokenizer)
             assert source is not None
             tokenizer = _load_tokenizer(source, revision, _folder_state(source))
+        if not hasattr(tokenizer, "convert_ids_to_tokens"):
+            raise TypeError(f"got {type(tokenizer).__name__} as tokenizer; wanted one of transformers, or its name")
         self.tokenizer = Tokenizer(tokenizer, position_limit(self._config), max_length, overflow)
         tuned = names.tuned_layer(self.name)
         self.default_layers = choose_layers(num_layers, self.depth, tuned, self.name)
@@ -110,9 +118,9 @@ class HuggingFaceEncoder:
         return self.tokenizer.identity
 
     @property
-    def changes(self) -> int:
-        """A number that rises when an own model is trained: vectors from before are then worth nothing."""
-        return 0 if self._own is None else sum(p._version for p in self._own.parameters() if not p.is_inference())
+    def frozen(self) -> bool:
+        """Whether a text always gets the same vectors; an own model may be trained or changed meanwhile."""
+        return self._own is None
 
     @property
     def limit(self) -> int | None:
@@ -136,15 +144,16 @@ class HuggingFaceEncoder:
 
     def _run_own(self, model: nn.Module, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
         device = next(model.parameters()).device
-        modes = [(module, module.training) for module in model.modules()]
-        model.eval()
-        try:
-            with undisturbed(device):
-                reader = LayerReader(_encoder_half(model), self.name, trim=False)
-                return reader(input_ids.to(device), attention_mask.to(device), layers).to(input_ids.device)
-        finally:
-            for module, mode in modes:
-                module.training = mode
+        with _lock:  # another thread must not take our eval mode for the model's own
+            modes = [(module, module.training) for module in model.modules()]
+            model.eval()
+            try:
+                with undisturbed(device):
+                    reader = LayerReader(_encoder_half(model), self.name, trim=False)
+                    return reader(input_ids.to(device), attention_mask.to(device), layers).to(input_ids.device)
+            finally:
+                for module, mode in modes:
+                    module.training = mode
 
     def _weights(self, device: torch.device) -> LayerReader:
         """The loaded model on a device, from whoever has it or from disk."""

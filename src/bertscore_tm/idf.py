@@ -99,7 +99,13 @@ class IdfTable:
         Raises:
             ValueError: if there are no texts.
         """
-        tokens = encoder.tokenize(list(texts))
+        if not hasattr(encoder, "tokenize"):
+            raise TypeError(f"got {type(encoder).__name__} as encoder; wanted an object such as HuggingFaceEncoder('minilm')")
+        listed = [texts] if isinstance(texts, str) else list(texts)
+        for row, text in enumerate(listed):
+            if not isinstance(text, str):
+                raise TypeError(f"got {type(text).__name__} in row {row} of the texts of an idf table; wanted a string")
+        tokens = encoder.tokenize(listed)
         if not tokens:
             raise ValueError("got no texts to fit an idf table on; wanted at least one")
         words = [[i for i, word in zip(t.ids, t.words) if word] for t in tokens]
@@ -160,5 +166,5 @@ class IdfTable:
 def _check_weight(where: str, weight: object) -> None:
     if isinstance(weight, bool) or not hasattr(weight, "__float__"):
         raise TypeError(f"got the weight {weight!r} {where}; wanted a number")
-    if not (math.isfinite(float(weight)) and float(weight) >= 0):
+    if not 0 <= float(weight) < 1e100:  # sums of weights must stay finite
         raise ValueError(f"got the weight {weight!r} {where}; wanted a finite number that is not negative")

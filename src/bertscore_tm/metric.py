@@ -14,7 +14,7 @@ from . import diagnosis, signature, syncing
 from .arguments import refuse_renamed
 from .baseline import Baseline
 from .diagnosis import COUNTS
-from .encoder import undisturbed
+from .guard import undisturbed
 from .idf import IdfTable
 from .matching import Matches, Side
 from .pairs import Matched, References, Texts, read_rows
@@ -261,7 +261,7 @@ class BERTScore(PackedMetric):
             signature.same_fingerprint(torch.stack([self.fingerprint, state["fingerprint"]]))
             self._check_ids(_rows(state), sum(map(len, parts(state["sample_ids"]))))
         super().merge_state(state)
-        self._computed = None
+        self._computed, self._update_count = None, max(1, self._update_count)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         saved = state_dict.get(f"{prefix}fingerprint", self.fingerprint)

@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .encoder import Embedder, Embedding, undisturbed
+from .encoder import Embedder, Embedding
+from .guard import undisturbed
 from .matching import Embedded, Matches, Side, match
 
 Texts: TypeAlias = str | Iterable[str]
@@ -72,7 +73,7 @@ def read_rows(preds: Texts, target: References, sample_ids: Iterable[int] | int 
             "(several references of one prediction go into a list of their own)"
         )
     groups = [_group(item, row) for row, item in enumerate(target_items)]
-    return Rows([str(pred) for pred in pred_items], groups, _ids(sample_ids, len(pred_items)))
+    return Rows([str.__str__(pred) for pred in pred_items], groups, _ids(sample_ids, len(pred_items)))
 
 
 def _items(value: Any, side: str, wanted: str) -> list[Any]:
@@ -87,7 +88,7 @@ def _items(value: Any, side: str, wanted: str) -> list[Any]:
 
 def _group(item: Any, row: int) -> list[str]:
     if isinstance(item, str):
-        return [str(item)]
+        return [str.__str__(item)]
     if isinstance(item, (bytes, bytearray, Mapping)) or not isinstance(item, Iterable):
         raise TypeError(f"got {_kind(item)} in row {row} of target; wanted a string or an iterable of strings")
     try:
@@ -99,7 +100,7 @@ def _group(item: Any, row: int) -> list[str]:
     for place, reference in enumerate(group):
         if not isinstance(reference, str):
             raise TypeError(f"got {_kind(reference)} as reference {place} in row {row} of target; wanted a string")
-    return [str(reference) for reference in group]
+    return [str.__str__(reference) for reference in group]
 
 
 def _ids(sample_ids: Any, rows: int) -> list[int] | None:
@@ -107,6 +108,8 @@ def _ids(sample_ids: Any, rows: int) -> list[int] | None:
         return None
     if hasattr(sample_ids, "tolist"):  # tensors and arrays: their elements are then plain numbers
         sample_ids = sample_ids.tolist()
+    if isinstance(sample_ids, (Mapping, AbstractSet)):
+        raise TypeError(f"got {_kind(sample_ids)} as sample_ids; wanted integers in the order of the rows")
     listed = sample_ids if isinstance(sample_ids, list) else None
     if listed is None:
         one = isinstance(sample_ids, (str, bytes)) or not isinstance(sample_ids, Iterable)
@@ -128,8 +131,8 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} ({str(value)[:40]!r})" if not isinstance(value, str) else "str"
 
 
-# Tokens of the texts that are held as vectors at one time (MiniLM: 1.5 KB each in float32).
-CHUNK_TOKENS = 32_768
+# Numbers of the vectors that are held at one time, all layers together: 48 MB in float32.
+CHUNK_NUMBERS = 12_582_912
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,15 @@ class Matched:
     counts: Tensor
 
 
+def chunk_tokens(embedder: Embedder) -> int:
+    """Tokens whose vectors are held at one time; of an encoder that has not run yet the width is guessed."""
+    return CHUNK_NUMBERS // (len(embedder.layers) * (embedder.dim or 1024))
+
+
 def match_rows(
     embedder: Embedder, rows: Rows, device: torch.device, match_special_tokens: bool = True, verbose: bool = False
 ) -> Matched:
-    """Encode and match rows, in chunks of like length: memory does not grow with the number of rows.
+    """Encode and match rows, in chunks of like length: of a row there remain its token ids and similarities, never vectors.
 
     Args:
         embedder: the encoder with its layers.
@@ -170,7 +178,7 @@ def match_rows(
     order = same + others
     parts = [_match_same([embeddings[pairs[i][0]] for i in same], len(embedder.layers), device)]
     with undisturbed(device), _bar(len(others), verbose) as advance:
-        for chunk in _chunks(others, pairs, size):
+        for chunk in _chunks(others, pairs, size, chunk_tokens(embedder)):
             parts.append(_match_chunk(embedder, embeddings, [pairs[i] for i in chunk], device, match_special_tokens))
             advance(len(chunk))
         back = torch.empty(len(order), dtype=torch.int64, device=device)
@@ -181,14 +189,14 @@ def match_rows(
     return Matched(Matches(pred, ref), references, counts.to(device))
 
 
-def _chunks(order: list[int], pairs: list[tuple[int, int]], size: list[int]) -> Iterator[list[int]]:
+def _chunks(order: list[int], pairs: list[tuple[int, int]], size: list[int], limit: int) -> Iterator[list[int]]:
     """Cut pairs where the vectors of their distinct texts would be too many to hold."""
     chunk: list[int] = []
     held: set[int] = set()
     tokens = 0
     for i in order:
         more = sum(size[text] for text in {*pairs[i]} - held)
-        if chunk and tokens + more > CHUNK_TOKENS:
+        if chunk and tokens + more > limit:
             yield chunk
             chunk, held, tokens = [], set(), 0
             more = sum(size[text] for text in {*pairs[i]})

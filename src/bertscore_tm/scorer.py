@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -57,7 +58,9 @@ class Scorer:
             raise ValueError(f"got multi_reference={multi_reference!r}; wanted 'max', 'best_f1' or 'mean'")
         self.match_special_tokens, self.multi_reference, self.verbose = match_special_tokens, multi_reference, verbose
         self.empty_score = finite("empty_score", empty_score)
-        if batch_tokens is not None and (isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1):
+        if batch_tokens is not None and (
+            isinstance(batch_tokens, bool) or not isinstance(batch_tokens, Integral) or batch_tokens < 1
+        ):
             raise ValueError(f"got batch_tokens={batch_tokens!r}; wanted a positive number of tokens or None")
         cache_bytes = parse_bytes(embedding_cache)
         encoder, layers = choose_encoder(model_name_or_path, num_layers, self.lang, max_length, overflow, dtype, compile)
@@ -85,7 +88,7 @@ class Scorer:
     @property
     def tolerance(self) -> float:
         """By how much two encodings of one text may differ: its neighbours in the batch leave their trace in the last digits."""
-        return 1e-4 if getattr(self.encoder, "dtype", "float32") == "float32" else 5e-2
+        return 1e-4 if getattr(self.encoder, "dtype", None) == "float32" else 5e-2
 
     def _shape(self) -> dict[str, object]:
         """The settings that shape similarities and scores before rescaling, by name."""

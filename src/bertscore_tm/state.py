@@ -55,6 +55,11 @@ class PackedMetric(Metric):
         """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`."""
         return self._plot(val, ax)
 
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        for name in self._empty:  # torchmetrics takes the lists themselves, which another metric may load, too
+            setattr(self, name, parts(getattr(self, name)))
+
     def _wrap_update(self, update: Callable[..., None]) -> Callable[..., None]:
         # torchmetrics counts an update before it is made: one that failed was none.
         counted = super()._wrap_update(update)

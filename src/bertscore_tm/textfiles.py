@@ -26,7 +26,7 @@ def read_texts(name: str, column: str | None = None) -> list[str | list[str]]:
         ValueError: if it is not UTF-8, or a line is not what it should be; the message names it.
     """
     text = _decode(name)
-    kind = next((k for ending, k in _KINDS.items() if name.removesuffix(".gz").endswith(ending)), "text")
+    kind = next((k for ending, k in _KINDS.items() if name.lower().removesuffix(".gz").endswith(ending)), "text")
     # Only "\n" ends a line: a text may hold other characters that Python counts as line ends.
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
@@ -56,7 +56,7 @@ def join_references(files: Sequence[list[str | list[str]]], names: Sequence[str]
 def _decode(name: str) -> str:
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     try:
-        if name.endswith(".gz"):
+        if name.lower().endswith(".gz"):
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read()
         return data.decode("utf-8-sig")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

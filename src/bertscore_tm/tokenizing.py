@@ -129,13 +129,19 @@ class Tokenizer:
             )
         declared = getattr(self._tokenizer, "model_max_length", None)
         declared = int(declared) if declared is not None and 0 < declared < _NO_LIMIT else None
+        if declared is not None and declared <= markers:
+            raise ValueError(
+                f"the tokenizer declares model_max_length={declared}, which leaves no room beside its {markers} markers"
+            )
         given = [int(limit) for limit in (positions, max_length, declared) if limit is not None]
         return min(given) if given else None
 
     def _identity(self) -> str:
-        facts = [self._ids([_PROBE], True), self._space, sorted(self._markers), len(self._tokenizer)]
+        vocabulary = sorted(self._tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+        facts = [self._ids([_PROBE], True), self._space, sorted(self._markers), vocabulary]
         byte_level = any(piece.startswith("Ġ") for piece in _pieces(self._tokenizer, " a")[:1])
         kind = type(self._tokenizer).__name__.removesuffix("Fast") + ("+prefix_space" if byte_level else "")
+        kind += "+left" if getattr(self._tokenizer, "truncation_side", "right") == "left" else ""
         return f"{kind}@{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}"
 
 

@@ -1,0 +1,45 @@
+"""Arithmetic that does not depend on what the caller has switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+@contextmanager
+def undisturbed(device: torch.device) -> Iterator[None]:
+    """Plain float32 arithmetic without gradients, whatever autocast, inference mode or precision the caller has set."""
+    dtype = torch.get_default_dtype()
+    try:
+        if dtype != torch.float32:
+            torch.set_default_dtype(torch.float32)
+        with _exact_products(), torch.inference_mode(False), torch.no_grad(), torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        if dtype != torch.float32:
+            torch.set_default_dtype(dtype)
+
+
+@contextmanager
+def _exact_products() -> Iterator[None]:
+    """No tf32 or bfloat16 inside float32 products. PyTorch has one old switch and several new ones; the new ones rule."""
+    new: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
+    if not hasattr(new[0], "fp32_precision"):
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+        return
+    values = [(switch, switch.fp32_precision) for switch in new if switch is not None]
+    try:
+        for switch, _ in values:
+            switch.fp32_precision = "ieee"
+        yield
+    finally:
+        for switch, value in values:
+            switch.fp32_precision = value

@@ -1,0 +1,256 @@
+"""Own encoders and own models: what they must give, and what may change under them."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, AutoTokenizer
+
+from bertscore_tm import BERTScore, HuggingFaceEncoder, IdfTable, Tokens, bert_score
+from bertscore_tm.guard import undisturbed
+
+PREDS = ["the cat sat on the mat", "a dog ran home", "rain"]
+REFS = ["the dog ran", "a cat ran home", "rain fell on the town"]
+Tiny = Callable[[str], str]
+
+
+class Words:
+    """Every letter a token; `spoil` makes it break one promise."""
+
+    name, version, tokenizer_id, depth, default_layers = "toy", "1", "toy", 1, (1,)
+
+    def __init__(self, seed: int = 0, spoil: str = "") -> None:
+        self.table = torch.randn(2, 200, 8, generator=torch.Generator().manual_seed(seed))
+        self.spoil = spoil
+
+    def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
+        tokens = [Tokens(list(map(ord, text)), [True] * len(text)) for text in texts]
+        if self.spoil == "too few texts":
+            return tokens[:-1]
+        if self.spoil == "too many words":
+            return [Tokens(t.ids, [*t.words, True]) for t in tokens]
+        if self.spoil == "large ids":
+            return [Tokens([i + 2**31 for i in t.ids], t.words) for t in tokens]
+        return tokens
+
+    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+        states = self.table[list(layers)][:, input_ids]
+        return states[0] if self.spoil == "no layer axis" else states
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        ("too few texts", "encoder 'toy' gave tokens of 1 texts for 2; wanted one for each"),
+        ("too many words", "encoder 'toy' gave 2 ids and 3 words of a text"),
+        ("large ids", "encoder 'toy' gave a token id outside of 0 to 2"),
+        ("no layer axis", "encoder 'toy' gave hidden states of shape .* wanted .* layers, texts, longest text"),
+    ],
+)
+def test_a_broken_promise_is_named(spoil: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        BERTScore(Words(spoil=spoil)).update(["ab"], ["cd"])
+
+
+def test_an_encoder_needs_a_version() -> None:
+    encoder = Words()
+    encoder.version = ""
+    with pytest.raises(ValueError, match="encoder 'toy' has an empty version; wanted one that tells it from others"):
+        BERTScore(encoder)
+
+
+def test_default_layers_must_exist() -> None:
+    encoder = Words()
+    encoder.default_layers = (7,)
+    with pytest.raises(ValueError, match=r"got layer 7; encoder 'toy' has hidden states 0 .* to 1"):
+        BERTScore(encoder)
+
+
+def test_a_pickle_never_comes_back_with_another_encoder() -> None:
+    for seed in range(20):  # objects are made where others were, so they get their ids
+        metric = BERTScore(Words(seed), reduction="none")
+        metric.update(PREDS, REFS)
+        wanted, saved = metric.compute(), pickle.dumps(BERTScore(metric.scorer.encoder, reduction="none"))
+        del metric
+        gc.collect()
+        others = [BERTScore(Words(seed + 100)) for _ in range(5)]
+        back = pickle.loads(saved)
+        back.update(PREDS, REFS)
+        assert torch.equal(back.compute(), wanted)
+        del others
+
+
+class Trained(nn.Module):
+    """An own encoder that is a module: its vectors may change."""
+
+    name, version, tokenizer_id, depth, default_layers = "trained", "1", "toy", 0, (0,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(200, 8)
+
+    tokenize = Words.tokenize
+    spoil = ""
+
+    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+        return self.table(input_ids)[None]
+
+
+def test_what_is_trained_is_not_remembered() -> None:
+    encoder = Trained()
+    metric = BERTScore(encoder)
+    before = metric(PREDS, REFS)
+    with torch.no_grad():
+        encoder.table.weight.normal_()
+    after = metric(PREDS, REFS)
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(after, bert_score(PREDS, REFS, encoder, embedding_cache=0)["f1"].mean())
+
+
+def own(tiny: Tiny, kind: str = "bert") -> tuple[Any, Any]:
+    folder = str(tiny(kind))
+    return AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("change", ["fused step", "data", "dtype"])
+def test_an_own_model_is_scored_as_it_is_now(tiny: Tiny, change: str) -> None:
+    model, tokenizer = own(tiny)
+    metric = BERTScore(HuggingFaceEncoder(model, tokenizer), 2)
+    metric(PREDS, REFS)
+    if change == "fused step":
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.05, fused=True)
+        model(**tokenizer(PREDS, return_tensors="pt", padding=True)).last_hidden_state.pow(2).mean().backward()
+        optimizer.step()
+    elif change == "data":
+        for parameter in model.parameters():
+            parameter.data = parameter.data + 0.3
+    else:
+        model.to(torch.bfloat16)
+    fresh = BERTScore(HuggingFaceEncoder(model, tokenizer), 2, embedding_cache=0)(PREDS, REFS)
+    torch.testing.assert_close(metric(PREDS, REFS), fresh, atol=1e-6, rtol=0)
+
+
+def test_an_own_model_keeps_its_dtype_and_says_so(tiny: Tiny) -> None:
+    model, tokenizer = own(tiny)
+    metric = BERTScore(HuggingFaceEncoder(model.to(torch.bfloat16), tokenizer), 2)
+    assert "dtype:bfloat16" in metric.signature
+    for i, (pred, ref) in enumerate(zip(PREDS, REFS)):
+        metric.update([pred], [ref], sample_ids=[i])
+    metric.update(PREDS, REFS, sample_ids=range(3))  # in another batch the last bits differ
+    assert metric.compute().isfinite()
+    assert metric.diagnostics()["samples"] == 3
+
+
+@pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"compile": True}])
+def test_an_own_model_is_run_as_it_is(tiny: Tiny, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="got dtype or compile beside an own model, which is run as it is; wanted neither"):
+        HuggingFaceEncoder(*own(tiny), **options)
+
+
+def test_what_is_no_model_or_tokenizer(tiny: Tiny) -> None:
+    model, tokenizer = own(tiny)
+    with pytest.raises(TypeError, match="got Linear as own model; wanted a model of transformers"):
+        HuggingFaceEncoder(nn.Linear(2, 2), tokenizer)
+    with pytest.raises(TypeError, match="got int as tokenizer; wanted one of transformers, or its name"):
+        HuggingFaceEncoder(model, 3)
+
+
+def test_an_own_model_in_two_threads(tiny: Tiny) -> None:
+    """Neither thread takes the other's eval mode for the model's own."""
+    model, tokenizer = own(tiny, "bert-dropout")
+    model.train()
+    encoder = HuggingFaceEncoder(model, tokenizer)
+    wanted = bert_score(PREDS, REFS, encoder, 2)["f1"]
+    got: list[Tensor] = []
+
+    def work() -> None:
+        for _ in range(10):
+            got.append(bert_score(PREDS, REFS, encoder, 2)["f1"])
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(module.training for module in model.modules())
+    assert len(got) == 20
+    assert all(torch.allclose(value, wanted, atol=1e-6) for value in got)
+
+
+def test_tokenizers_that_split_differently_are_told_apart(tiny: Tiny) -> None:
+    folder = str(tiny("bert"))
+    plain = HuggingFaceEncoder(folder)
+    left = HuggingFaceEncoder(folder, AutoTokenizer.from_pretrained(folder, truncation_side="left"))
+    more = []
+    for word in ("foxy", "zzz"):
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer.add_tokens([word])
+        more.append(HuggingFaceEncoder(folder, tokenizer))
+    ids = [encoder.tokenizer_id for encoder in (plain, left, *more)]
+    assert len(set(ids)) == 4
+    assert HuggingFaceEncoder(folder).tokenizer_id == plain.tokenizer_id
+
+
+@pytest.mark.parametrize("switch", ["cuda", "mkldnn", "old"])
+def test_precision_switches_neither_matter_nor_change(tiny: Tiny, switch: str) -> None:
+    new = {"cuda": torch.backends.cuda.matmul, "mkldnn": getattr(torch.backends.mkldnn, "matmul", None)}
+    if switch != "old" and not hasattr(new[switch], "fp32_precision"):
+        pytest.skip("this PyTorch has the old switch only")
+    wanted = bert_score(PREDS, REFS, str(tiny("bert")), 2, embedding_cache=0)["f1"]
+    states = [part.fp32_precision for part in new.values() if hasattr(part, "fp32_precision")]
+    try:
+        if switch == "old":
+            torch.set_float32_matmul_precision("medium")
+        else:
+            new[switch].fp32_precision = "tf32"
+        before = [part.fp32_precision for part in new.values() if hasattr(part, "fp32_precision")]
+        got = bert_score(PREDS, REFS, str(tiny("bert")), 2, embedding_cache=0)["f1"]
+        assert torch.equal(got, wanted)
+        assert [part.fp32_precision for part in new.values() if hasattr(part, "fp32_precision")] == before
+        with undisturbed(torch.device("cpu")):
+            assert all(part.fp32_precision == "ieee" for part in new.values() if hasattr(part, "fp32_precision"))
+    finally:
+        if switch == "old":
+            torch.set_float32_matmul_precision("highest")
+        for part, state in zip([p for p in new.values() if hasattr(p, "fp32_precision")], states):
+            part.fp32_precision = state
+
+
+def test_an_idf_table_is_fitted_on_texts(minilm: str) -> None:
+    encoder = HuggingFaceEncoder(minilm, num_layers=6)
+    assert IdfTable.fit("the cat sat", encoder).documents == 1
+    with pytest.raises(TypeError, match="got NoneType in row 1 of the texts of an idf table; wanted a string"):
+        IdfTable.fit(["a", None], encoder)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="got str as encoder; wanted an object such as HuggingFaceEncoder"):
+        IdfTable.fit(["a"], "minilm")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["score", "reduction", "sample_ids"])
+def test_the_function_has_no_state(option: str) -> None:
+    with pytest.raises(TypeError, match=f"got {option}= for bert_score, which returns all three scores of each row"):
+        bert_score(["a"], ["b"], "minilm", **{option: "x"})
+
+
+def test_a_loaded_state_is_not_shared(tiny: Tiny) -> None:
+    first, second, third = (BERTScore(str(tiny("bert")), 2) for _ in range(3))
+    first.persistent(True)
+    first.update(PREDS, REFS)
+    saved = first.state_dict()
+    for metric in (second, third):
+        metric.load_state_dict(saved)
+    second.update(PREDS[:1], REFS[:1])
+    assert [metric.diagnostics()["samples"] for metric in (first, second, third)] == [3, 4, 3]
+
+
+def test_merging_into_a_fresh_metric_is_silent(tiny: Tiny) -> None:
+    full, fresh = (BERTScore(str(tiny("bert")), 2) for _ in range(2))
+    full.update(PREDS, REFS)
+    fresh.merge_state(full)
+    assert torch.equal(fresh.compute(), full.compute())  # warnings are errors here
