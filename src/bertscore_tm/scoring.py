@@ -94,14 +94,16 @@ def over_references(scores: Tensor, references: Tensor, rule: str = "max") -> Te
     if bool((count == 1).all()):
         return scores
     sample = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
-    place = torch.arange(len(scores), device=count.device) - (count.cumsum(0) - count)[sample]
-    table = scores.new_full((len(count), int(count.max()), *scores.shape[1:]), EMPTY)  # [samples, places, layers, 3]
-    table[sample, place] = scores
+    place = sample[:, None, None].expand_as(scores)
+    largest = scores.new_full((len(count), *scores.shape[1:]), EMPTY).scatter_reduce_(0, place, scores, "amax")
     if rule == "max":
-        return table.amax(1)
+        return largest
     if rule == "best_f1":
-        best = table[..., 2:].argmax(1, keepdim=True)  # [samples, 1, layers, 1]
-        return table.gather(1, best.expand(-1, -1, -1, 3)).squeeze(1)
-    full = table != EMPTY
-    mean = table.masked_fill(~full, 0.0).sum(1) / full.sum(1).clamp_min(1)
-    return mean.masked_fill(~full.any(1), EMPTY)
+        pair = torch.arange(len(scores), device=count.device)[:, None].expand(scores.shape[:2])  # [pairs, layers]
+        candidate = pair.where(scores[..., 2] == largest[sample][..., 2], len(scores))
+        first = torch.full_like(largest[..., 2], len(scores), dtype=torch.int64)
+        first.scatter_reduce_(0, place[..., 2], candidate, "amin")
+        return scores.gather(0, first[..., None].expand_as(largest))
+    full = (scores != EMPTY).to(scores.dtype)
+    total, number = (torch.zeros_like(largest).index_add_(0, sample, part) for part in (scores.where(full > 0, 0.0), full))
+    return (total / number.clamp_min(1)).masked_fill(number == 0, EMPTY)
