@@ -987,7 +987,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"embedding_cache": -1}, ValueError, "embedding_cache"),
     ({"compile": "yes"}, TypeError, "compile"),
     ({"verbose": 2}, TypeError, "verbose"),
-    ({"modle": 1}, ValueError, "modle"),
+    ({"modle": 1}, TypeError, "got the unknown argument .modle."),
     ({"compute_on_cpu": 3}, ValueError, "compute_on_cpu"),
 ]
 

@@ -254,3 +254,12 @@ def test_merging_into_a_fresh_metric_is_silent(tiny: Tiny) -> None:
     full.update(PREDS, REFS)
     fresh.merge_state(full)
     assert torch.equal(fresh.compute(), full.compute())  # warnings are errors here
+
+
+def test_a_slip_in_a_name_gets_a_hint() -> None:
+    with pytest.raises(TypeError, match=r"got the unknown argument 'num_layer'; did you mean 'num_layers'\?"):
+        BERTScore("minilm", num_layer=5)
+    with pytest.raises(TypeError, match="got the unknown argument 'idff'; did you mean 'idf'"):
+        bert_score(["a"], ["b"], "minilm", idff=True)
+    with pytest.raises(TypeError, match="got the unknown argument 'xyzzy'; wanted some of model_name_or_path, num_layers"):
+        BERTScore("minilm", xyzzy=1)

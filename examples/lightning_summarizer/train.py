@@ -35,6 +35,8 @@ def run(cfg: DictConfig, in_sweep: bool = False) -> float | None:
         settings = OmegaConf.to_container(cfg, resolve=True)
         logger.log_hyperparams({**settings, "signature": module.bertscore.signature})
 
+    if cfg.test and cfg.task == "fit":
+        data.setup("test")  # a missing file is noticed before the training, not after it
     if cfg.task == "fit":
         trainer.fit(module, data, ckpt_path=cfg.checkpoint)
     elif cfg.task == "validate":

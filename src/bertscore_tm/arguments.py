@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from difflib import get_close_matches
+from inspect import signature
 from numbers import Real
 from typing import Any
 
@@ -34,11 +36,16 @@ _RENAMED = {
 }
 
 
-def refuse_renamed(arguments: Mapping[str, object]) -> None:
-    """Raise TypeError for an argument of another BERTScore, naming what takes its place here."""
+def refuse_unknown(arguments: Mapping[str, object], taker: type, more: tuple[str, ...] = ()) -> None:
+    """Raise TypeError for an argument that a class does not take, naming what takes its place or what was probably meant."""
+    known = [name for name in signature(taker).parameters if name != "kwargs"] + list(more)
     for name in arguments:
         if name in _RENAMED:
             raise TypeError(f"got the argument {name!r} of another BERTScore; here this is {_RENAMED[name]}")
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"wanted some of {', '.join(known)}"
+            raise TypeError(f"got the unknown argument {name!r}; {hint}")
 
 
 def choose_encoder(

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
     except (OSError, ValueError, TypeError, ArithmeticError) as error:
-        print(f"bertscore-tm: error: {error}", file=sys.stderr)
+        print(f"bertscore-tm: error: {str(error).replace('model_name_or_path', '--model')}", file=sys.stderr)
         return 2
     return 0
 
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument("--reference-column", metavar="NAME", help="column or key of the references (a list: several references)")
     _add_settings(score.add_argument_group("settings"))
     output = score.add_argument_group("output")
-    output.add_argument("--per-sample", action="store_true", help="also a line for each prediction")
+    output.add_argument("--per-sample", action="store_true", help="also a line for each prediction: P, R and F1")
     output.add_argument("--format", choices=("text", "json", "tsv"), default="text", help="default: text")
     output.add_argument("-o", "--output", metavar="FILE", help="write there instead of standard output")
     output.add_argument("--quiet", action="store_true", help="no progress bar, even on a terminal")

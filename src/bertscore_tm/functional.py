@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from . import diagnosis, syncing
-from .arguments import refuse_renamed
+from .arguments import refuse_unknown
 from .pairs import References, Texts, read_rows
 from .scorer import Scorer
 from .scoring import EMPTY
@@ -51,11 +51,11 @@ def bert_score(
         >>> [round(value, 4) for value in scores["f1"].tolist()]
         [0.6034, 0.8114]
     """
-    refuse_renamed(options)
     for name in options.keys() & {"score", "reduction", "sample_ids"}:
         raise TypeError(
             f"got {name}= for bert_score, which returns all three scores of each row; wanted BERTScore({name}=...) or none"
         )
+    refuse_unknown(options, Scorer)
     rows = read_rows(preds, target)
     scorer = Scorer(model_name_or_path, num_layers, **options)
     where = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")

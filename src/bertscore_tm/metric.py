@@ -11,7 +11,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from . import diagnosis, signature, syncing
-from .arguments import refuse_renamed
+from .arguments import refuse_unknown
 from .baseline import Baseline
 from .diagnosis import COUNTS
 from .guard import undisturbed
@@ -20,7 +20,7 @@ from .matching import Matches, Side
 from .pairs import Matched, References, Texts, read_rows
 from .scorer import Scorer
 from .scoring import EMPTY, NAMES
-from .state import PackedMetric, moved, parts
+from .state import METRIC_OPTIONS, PackedMetric, moved, parts
 
 # The packed states of idf=True.
 _SIMILARITIES = ("pred_similarity", "ref_similarity")
@@ -110,7 +110,7 @@ class BERTScore(PackedMetric):
             TypeError: if an argument has the wrong type or is one of another package's.
             ValueError: if an option, layer, language or baseline does not exist.
         """
-        refuse_renamed(kwargs)
+        refuse_unknown(kwargs, BERTScore, METRIC_OPTIONS)
         if score not in (*NAMES, None):
             raise ValueError(f"got score={score!r}; wanted 'f1', 'precision', 'recall' or None")
         if reduction not in ("mean", "none"):

@@ -13,6 +13,10 @@ import torch
 from torch import Tensor, nn
 from torchmetrics import Metric
 
+# What `torchmetrics.Metric` takes.
+METRIC_OPTIONS: tuple[str, ...] = ("compute_on_cpu", "compute_with_cache", "dist_sync_fn", "dist_sync_on_step")
+METRIC_OPTIONS += ("distributed_available_fn", "process_group", "sync_on_compute")
+
 
 class PackedMetric(Metric):
     """A `torchmetrics.Metric` with list states of fixed shape and dtype. Subclasses set ``reduction`` to "mean" or "none"."""

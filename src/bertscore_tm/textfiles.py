@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+_COLUMNS = " (--candidate-column, --reference-column)"
 _KINDS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
@@ -70,7 +71,7 @@ def _tsv(name: str, lines: list[str], column: str | None) -> list[str | list[str
         raise ValueError(f"{name!r} is empty; wanted a header line with the names of the columns")
     header, *rows = (line.split("\t") for line in lines)
     if column is None and len(header) != 1:
-        raise ValueError(f"{name!r} has the columns {', '.join(header)}; wanted the name of one of them")
+        raise ValueError(f"{name!r} has the columns {', '.join(header)}; wanted the name of one of them{_COLUMNS}")
     if column is not None and column not in header:
         raise ValueError(f"{name!r} has no column {column!r}; it has {', '.join(header)}")
     place = header.index(column) if column is not None else 0
@@ -88,7 +89,7 @@ def _json(name: str, number: int, line: str, key: str | None) -> str | list[str]
         raise ValueError(f"{where}: got {line[:60]!r}, which is no JSON ({error}); wanted an object, a text or a list") from error
     if isinstance(value, dict):
         if key is None and len(value) != 1:
-            raise ValueError(f"{where} has the keys {', '.join(value)}; wanted the name of one of them")
+            raise ValueError(f"{where} has the keys {', '.join(value)}; wanted the name of one of them{_COLUMNS}")
         if key is not None and key not in value:
             raise ValueError(f"{where} has no key {key!r}; it has {', '.join(value)}")
         value = value[key] if key is not None else next(iter(value.values()))

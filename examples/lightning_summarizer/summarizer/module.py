@@ -49,6 +49,11 @@ class Summarizer(LightningModule):
         self.scorer = metric(reduction="none", idf=False, sync_on_compute=False) if choice != "first" else None
 
         self.bertscore = metric()
+        if len(self.bertscore.scorer.layers) > 1 or self.bertscore.score is None:
+            raise ValueError(
+                "got a metric of several layers or scores for validation, which logs one number; wanted one layer and one score "
+                "(experiment=layer_sweep compares all layers of the generated texts)"
+            )
         self.scores = overlap_and_bertscore(metric, prefix="val_")
         self.test_bertscore = self.bertscore.clone()
         self.test_scores = self.scores.clone(prefix="test_")

@@ -30,7 +30,7 @@ class ScoreTable(Callback):
         logged = trainer.callback_metrics
         scores = {name: f"{float(logged[name]):.6f}" for name in self.columns if name in logged}
         self.rows.append({"epoch": trainer.current_epoch, **scores})
-        line = ", ".join(f"{name.removeprefix('val_')} {score[:6]}" for name, score in scores.items())
+        line = ", ".join(f"{name.removeprefix('val_')} {float(score):.4f}" for name, score in scores.items())
         pl_module.print(f"epoch {trainer.current_epoch}: {line}")
         if trainer.is_global_zero:
             write_tsv(self.folder / SCORES, self.rows, ["epoch", *self.columns])
