@@ -183,13 +183,19 @@ class Embedder:
         return list(self.vectors(texts, device))
 
     def _batches(self, passes: list[_Pass], device: torch.device) -> Iterator[list[_Pass]]:
-        """Cut the passes, longest first, where the next one would exceed the budget of padded tokens."""
+        """Cut the passes, longest first, where the next one would exceed the budget, or padding would cost more than a pass.
+
+        Measured with MiniLM on a CPU: a pass more costs about as much as 64 tokens of padding, a 32nd of the budget.
+        """
         budget = self._batch_tokens or (2_048 if device.type == "cpu" else 32_768)
         batch: list[_Pass] = []
+        padding = 0
         for item in sorted(passes, key=lambda item: -len(item[2].ids)):
-            if batch and (len(batch) + 1) * len(batch[0][2].ids) > budget:
+            longest = len(batch[0][2].ids) if batch else 0
+            padding += max(0, longest - len(item[2].ids))
+            if batch and ((len(batch) + 1) * longest > budget or padding > budget // 32):
                 yield batch
-                batch = []
+                batch, padding = [], 0
             batch.append(item)
         if batch:
             yield batch
