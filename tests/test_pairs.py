@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bertscore_tm import BERTScore, BERTScoreWarning, Tokens, bert_score, pairs
-from bertscore_tm.encoder import Embedder
+from bertscore_tm.embedder import Embedder
 from bertscore_tm.pairs import Rows, match_rows, read_rows
 
 PREDS, TARGET = ["a dog", "rain"], ["a cat", "rain fell"]
@@ -295,7 +295,7 @@ def test_scores_equal_a_loop() -> None:
 def test_chunks_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = read_rows(TEXTS, GROUPS)
     whole = match_rows(Embedder(Letters(), (0, 1), None, 0), rows, torch.device("cpu"))
-    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder: chunk)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder, device: chunk)
     cut = match_rows(Embedder(Letters(), (0, 1), None, 0), rows, torch.device("cpu"))
     for a, b in ((whole.matches.pred, cut.matches.pred), (whole.matches.ref, cut.matches.ref)):
         assert torch.equal(a.token, b.token)
@@ -307,7 +307,7 @@ def test_chunks_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_chunks_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair alone may be larger."""
-    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder: 30)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder, device: 30)
     held = []
     run = pairs.match
     monkeypatch.setattr(pairs, "match", lambda texts, *a: held.append((len(texts.length), len(texts.token))) or run(texts, *a))
@@ -330,7 +330,7 @@ def test_a_text_is_encoded_once() -> None:
 
 
 def test_a_text_is_encoded_once_over_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder: 4)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder, device: 4)
     encoder = Letters()
     bert_score(["a", "b", "a", "c"], ["b", "a", "c", ["a", "d"]], encoder)
     assert len(encoder.encoded) == len(set(encoder.encoded)) == 4
@@ -361,7 +361,9 @@ def test_counts() -> None:
 def test_chunks_are_smaller_for_more_layers() -> None:
     """What is bounded is the size of the vectors, of all layers together."""
     one, three = (Embedder(Letters(), layers, None, 0) for layers in ((0,), (0, 1, 1)))
-    assert pairs.chunk_tokens(one) == 3 * pairs.chunk_tokens(three) > 0
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    assert pairs.chunk_tokens(one, cpu) == 3 * pairs.chunk_tokens(three, cpu) > 0
+    assert pairs.chunk_tokens(one, gpu) > pairs.chunk_tokens(one, cpu)
 
 
 def test_an_enumeration_of_strings_is_its_text() -> None:

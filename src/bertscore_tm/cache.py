@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from numbers import Integral
 from typing import Any, Generic, TypeVar
 
@@ -59,8 +59,8 @@ class Cache(Generic[Value]):
             self._entries.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, value: Value, size: int) -> None:
-        """Offer a value of ``size`` bytes; it may be kept."""
+    def put(self, key: Hashable, make: Callable[[], Value], size: int) -> None:
+        """Offer a value of ``size`` bytes; it is made only if it is kept."""
         with self._lock:
             if size > self.budget or key in self._entries or key in self._once:
                 return
@@ -69,7 +69,7 @@ class Cache(Generic[Value]):
                 self._make_room(size)
             if self.used + size <= self.budget:
                 self._missed.pop(key, None)
-                (self._entries if returns else self._once)[key] = (value, size, self._clock)
+                (self._entries if returns else self._once)[key] = (make(), size, self._clock)
                 self.used += size
                 return
             self._missed[key] = None

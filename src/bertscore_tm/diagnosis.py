@@ -62,3 +62,12 @@ def warn(facts: Mapping[str, int | float], empty_score: float, limit: int | None
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     if said and not (distributed and torch.distributed.get_rank() > 0):
         warnings.warn(f"BERTScore: {'; '.join(said)}.", BERTScoreWarning, stacklevel=4)
+
+
+def warn_of_memory(batch_tokens: int, device: torch.device) -> None:
+    """Say that the batches are smaller from now on."""
+    message = (
+        f"BERTScore: ran out of memory on {device} and went on with batches of {batch_tokens:,} padded tokens; nothing is lost, "
+        f"but set batch_tokens={batch_tokens} to begin with that."
+    )
+    warnings.warn(message, BERTScoreWarning, stacklevel=6)

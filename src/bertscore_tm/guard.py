@@ -43,3 +43,12 @@ def _exact_products() -> Iterator[None]:
     finally:
         for switch, value in values:
             switch.fp32_precision = value
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there was not enough memory, on whatever device."""
+    named = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)  # the general name came with PyTorch 2.5
+    said = ("out of memory", "can't allocate memory", "not enough memory", "STATUS_ALLOC_FAILED")
+    return isinstance(error, (MemoryError, named)) or (
+        isinstance(error, RuntimeError) and any(text in str(error) for text in said)
+    )

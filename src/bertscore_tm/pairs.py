@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .encoder import Embedder, Embedding
-from .guard import undisturbed
+from . import diagnosis
+from .embedder import Embedder, Embedding
+from .guard import out_of_memory, undisturbed
 from .matching import Embedded, Matches, Side, match
 
 Texts: TypeAlias = str | Iterable[str]
@@ -131,7 +132,7 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} ({str(value)[:40]!r})" if not isinstance(value, str) else "str"
 
 
-# Numbers of the vectors that are held at one time, all layers together: 48 MB in float32.
+# Numbers of the vectors that are held at one time, all layers together: 48 MB in float32, and eight times that on a GPU.
 CHUNK_NUMBERS = 12_582_912
 
 
@@ -150,9 +151,9 @@ class Matched:
     counts: Tensor
 
 
-def chunk_tokens(embedder: Embedder) -> int:
+def chunk_tokens(embedder: Embedder, device: torch.device) -> int:
     """Tokens whose vectors are held at one time; of an encoder that has not run yet the width is guessed."""
-    return CHUNK_NUMBERS // (len(embedder.layers) * (embedder.dim or 1024))
+    return CHUNK_NUMBERS * (1 if device.type == "cpu" else 8) // (len(embedder.layers) * (embedder.dim or 1024))
 
 
 def match_rows(
@@ -177,13 +178,16 @@ def match_rows(
     others.sort(key=lambda i: (sum(size[text] for text in pairs[i]), pairs[i]))
     order = same + others
     parts = [_match_same([embeddings[pairs[i][0]] for i in same], len(embedder.layers), device)]
+    budget = embedder.budget(device)
     with undisturbed(device), _bar(len(others), verbose) as advance:
-        for chunk in _chunks(others, pairs, size, chunk_tokens(embedder)):
-            parts.append(_match_chunk(embedder, embeddings, [pairs[i] for i in chunk], device, match_special_tokens))
+        for chunk in _chunks(others, pairs, size, chunk_tokens(embedder, device)):
+            parts += _match_somehow(embedder, embeddings, [pairs[i] for i in chunk], device, match_special_tokens)
             advance(len(chunk))
         back = torch.empty(len(order), dtype=torch.int64, device=device)
         back[torch.tensor(order, dtype=torch.int64, device=device)] = torch.arange(len(order), device=device)
         pred, ref = (Side.cat(sides).take(back) for sides in zip(*((part.pred, part.ref) for part in parts)))
+    if embedder.budget(device) < budget:
+        diagnosis.warn_of_memory(embedder.budget(device), device)
     references = torch.tensor([len(group) for group in rows.groups], dtype=torch.int32, device=device)
     counts = _count(embeddings, [place[pred] for pred in rows.preds] + [ref for _, ref in pairs])
     return Matched(Matches(pred, ref), references, counts.to(device))
@@ -207,15 +211,29 @@ def _chunks(order: list[int], pairs: list[tuple[int, int]], size: list[int], lim
         yield chunk
 
 
+def _match_somehow(
+    embedder: Embedder, embeddings: list[Embedding], pairs: list[tuple[int, int]], device: torch.device, special: bool
+) -> list[Matches]:
+    """Match a chunk or, where that takes more memory than there is, its halves in smaller passes."""
+    try:
+        return [_match_chunk(embedder, embeddings, pairs, device, special)]
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+        reason = str(error) or type(error).__name__
+    embedder.give_way(device, len(pairs), reason)  # out here nothing holds the tensors of the attempt any more
+    half = (len(pairs) + 1) // 2
+    halves = [part for part in (pairs[:half], pairs[half:]) if part]
+    return [match for part in halves for match in _match_somehow(embedder, embeddings, part, device, special)]
+
+
 def _match_chunk(
     embedder: Embedder, embeddings: list[Embedding], pairs: list[tuple[int, int]], device: torch.device, special: bool
 ) -> Matches:
     used = list(dict.fromkeys(text for pair in pairs for text in pair))
-    vectors = {e.text: v for e, v in embedder.vectors([embeddings[i] for i in used], device)}
     tokens = [embeddings[i].tokens for i in used]
-    packed = [vectors[embeddings[i].text] for i in used if embeddings[i].tokens.ids]
     embedded = Embedded(
-        torch.cat(packed, 1) if packed else torch.zeros(len(embedder.layers), 0, 1, device=device),
+        embedder.vectors([embeddings[i] for i in used], device),
         torch.tensor([i for t in tokens for i in t.ids], dtype=torch.int32, device=device),
         torch.tensor([word for t in tokens for word in t.words], dtype=torch.bool, device=device),
         torch.tensor([len(t.ids) for t in tokens], dtype=torch.int64, device=device),

@@ -21,7 +21,8 @@ from .arguments import choose_baseline, choose_encoder, choose_table, finite
 from .baseline import Baseline
 from .cache import parse_bytes
 from .diagnosis import COUNTS
-from .encoder import Encoder, shared_embedder
+from .embedder import shared_embedder
+from .encoder import Encoder
 from .idf import IdfTable
 from .pairs import Matched, Rows, match_rows
 

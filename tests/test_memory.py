@@ -1,0 +1,162 @@
+"""Running out of memory: batches shrink, the cache gives way first, nothing is lost, and at the smallest the error is clear."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from bertscore_tm import BERTScore, BERTScoreWarning, HuggingFaceEncoder, Tokens, bert_score, pairs
+from bertscore_tm.embedder import Embedder
+
+Tiny = Callable[[str], str]
+PREDS = ["a dog", "the cat sat on the mat", "rain", "it rained all day long in the hills and by the sea", "", "one two three"]
+REFS = ["a cat", "a cat sat there", "rain fell", ["it rained", "it was wet all day by the sea"], "nothing", "one two three"]
+
+RAISED: list[Callable[[], BaseException]] = [
+    lambda: torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    lambda: RuntimeError("[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: you tried to ..."),
+    lambda: RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 8589934592 bytes."),
+    lambda: RuntimeError("MPS backend out of memory (MPS allocated: 1 GB)"),
+    lambda: RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    lambda: MemoryError(),
+]
+
+
+class Small:
+    """An encoder on a machine with room for so many padded tokens at a time."""
+
+    def __init__(self, inner: HuggingFaceEncoder, room: int, error: Callable[[], BaseException] = RAISED[0]) -> None:
+        self.inner, self.room, self.error = inner, room, error
+        self.name, self.version, self.tokenizer_id = inner.name, inner.version, inner.tokenizer_id
+        self.depth, self.default_layers = inner.depth, inner.default_layers
+        self.shapes: list[tuple[int, ...]] = []
+
+    def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
+        return self.inner.tokenize(texts)
+
+    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+        self.shapes.append(tuple(input_ids.shape))
+        if input_ids.numel() > self.room:
+            raise self.error()
+        return self.inner.hidden_states(input_ids, attention_mask, layers)
+
+
+@pytest.fixture(scope="module")
+def inner(tiny: Tiny) -> HuggingFaceEncoder:
+    return HuggingFaceEncoder(tiny("bert"))
+
+
+@pytest.fixture(scope="module")
+def wanted(inner: HuggingFaceEncoder) -> dict[str, Tensor]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BERTScoreWarning)  # of the empty text
+        return bert_score(PREDS, REFS, inner)
+
+
+@pytest.fixture
+def longest(inner: HuggingFaceEncoder) -> int:
+    return max(len(tokens.ids) for tokens in inner.tokenize(PREDS))
+
+
+@pytest.mark.parametrize("error", RAISED, ids=range(len(RAISED)))
+@pytest.mark.parametrize("cache", [0, "1MB"])
+def test_batches_shrink_and_nothing_is_lost(
+    error: Callable[[], BaseException], cache: Any, inner: HuggingFaceEncoder, wanted: dict[str, Tensor], longest: int
+) -> None:
+    encoder = Small(inner, 2 * longest, error)
+    metric = BERTScore(encoder, score=None, reduction="none", embedding_cache=cache, batch_tokens=10_000)
+    with pytest.warns(
+        BERTScoreWarning, match=r"ran out of memory on cpu and went on with batches of [\d,]+ padded tokens"
+    ) as seen:
+        metric.update(PREDS, REFS)
+    assert len(seen) == 1
+    with pytest.warns(BERTScoreWarning, match="1 of 6 samples have nothing to score"):
+        got = metric.compute()
+    for name, values in wanted.items():
+        assert torch.allclose(got[name], values, rtol=0, atol=1e-6), name
+    # It stays so: the next update does not run into the same wall.
+    encoder.shapes.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.update([pred + " again" for pred in PREDS[:3]], REFS[:3])
+    assert all(rows * columns <= encoder.room for rows, columns in encoder.shapes)
+
+
+def test_at_the_smallest_the_error_is_clear_and_the_state_as_before(inner: HuggingFaceEncoder, longest: int) -> None:
+    encoder = Small(inner, longest - 1)
+    metric = BERTScore(encoder, reduction="none")
+    metric.update(["a dog"], ["a cat"])
+    before = copy.deepcopy(metric.metric_state)
+    wanted = (
+        r"ran out of memory on cpu with a single pair of texts in hand \(CUDA out of memory.*\); wanted a smaller encoder, "
+        r"dtype='bfloat16', a lower max_length, or more room"
+    )
+    with pytest.raises(MemoryError, match=wanted):
+        metric.update(PREDS, REFS)
+    assert str(metric.metric_state) == str(before)
+    metric.update(["rain"], ["rain fell"])  # texts that fit are scored as ever
+    assert metric.compute().shape == (2,)
+
+
+def test_the_cache_gives_way_first(inner: HuggingFaceEncoder) -> None:
+    """With its vectors gone there is room again, so the batches stay as they were."""
+    encoder = Small(inner, 10_000)
+    metric = BERTScore(encoder, embedding_cache="1MB")
+    metric.update(["a dog", "rain"], ["a cat", "rain fell"])
+    cache = metric.encoder.cache
+    assert len(cache) == 4
+    run = encoder.hidden_states
+
+    def full_while_the_cache_is(*args: Any) -> Tensor:
+        if cache.used:
+            raise MemoryError
+        return run(*args)
+
+    encoder.hidden_states = full_while_the_cache_is  # type: ignore[method-assign]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.update(["it snowed"], ["it rained"])
+    assert cache.budget == 500_000
+    assert metric.encoder.budget(torch.device("cpu")) == 2_048
+
+
+def test_memory_that_runs_out_in_matching(
+    inner: HuggingFaceEncoder, wanted: dict[str, Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = pairs.match
+
+    def tight(texts: Any, preds: Tensor, *args: Any) -> Any:
+        if len(preds) > 2:
+            raise RAISED[1]()
+        return run(texts, preds, *args)
+
+    monkeypatch.setattr(pairs, "match", tight)
+    with pytest.warns(BERTScoreWarning) as seen:
+        got = bert_score(PREDS, REFS, inner, embedding_cache=0)
+    assert sorted("ran out of memory" in str(warning.message) for warning in seen) == [False, True]
+    for name, values in wanted.items():
+        assert torch.allclose(got[name], values, rtol=0, atol=1e-6), name
+
+
+def test_other_errors_are_passed_on(inner: HuggingFaceEncoder) -> None:
+    encoder = Small(inner, 0, lambda: RuntimeError("expected scalar type Float but found Half"))
+    with pytest.raises(RuntimeError, match="expected scalar type"):
+        bert_score(PREDS, REFS, encoder)
+    assert len(encoder.shapes) == 1
+
+
+def test_where_padding_would_cost_more_than_a_pass(inner: HuggingFaceEncoder) -> None:
+    """Texts of like length go together; a batch has at most a 32nd of its budget in padding."""
+    encoder = Small(inner, 10**9)
+    texts = ["a " * n for n in (40, 40, 40, 39, 20, 20, 19, 2, 2, 1)]
+    embedder = Embedder(encoder, (1,), 512, 0)
+    embedder.vectors(embedder.tokenize(texts), torch.device("cpu"))
+    lengths = [len(tokens.ids) for tokens in inner.tokenize(texts)]
+    assert [rows for rows, _ in encoder.shapes] == [4, 3, 3]
+    assert sum(rows * columns for rows, columns in encoder.shapes) - sum(lengths) <= 3 * 512 // 32
