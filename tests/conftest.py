@@ -45,10 +45,11 @@ def minilm() -> str:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """A function from the name of a kind in tests/tiny.py to the folder of that encoder, written once a session."""
-    from tiny import build
+    from tiny import KINDS, build
 
     folder = tmp_path_factory.mktemp("tiny")
-    return cache(lambda kind: str(build(kind, folder)))
+    written = cache(lambda kind: str(build(kind, folder)))
+    return lambda kind: written(kind) if kind in KINDS else pytest.skip(f"this transformers has no {kind}")
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import logging
 import re
 import shutil
 import types
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from bertscore_tm.layers import choose_layers, config_depth
 from bertscore_tm.tokenizing import position_limit
 from bertscore_tm.weights import folder_digest
 from reference import encode, load
-from tiny import LAYERS, POSITIONS, SPACED, TEXT, quiet_transformers
+from tiny import KINDS, LAYERS, POSITIONS, SPACED, TEXT, quiet_transformers
 
 Tiny = Callable[[str], str]
 CPU = torch.device("cpu")
@@ -463,7 +464,12 @@ def test_weights_that_were_exchanged_are_loaded_again(tiny: Tiny, tmp_path: Path
     assert not torch.allclose(after["f1"], before["f1"], atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype, worst, mean", [("bfloat16", 5e-3, 5e-4), ("float16", 1e-3, 2e-4)])
+# PyTorch 2.1 cannot multiply in float16 on a CPU.
+UNITS = {"bfloat16": ("amx_bf16", "avx512_bf16"), "float16": ("amx_fp16", "avx512_fp16")}
+HALF = ["bfloat16", *(["float16"] if not torch.__version__.startswith("2.1.") else [])]
+
+
+@pytest.mark.parametrize("dtype, worst, mean", [(d, *{"bfloat16": (5e-3, 5e-4), "float16": (1e-3, 2e-4)}[d]) for d in HALF])
 def test_half_precision_is_close(dtype: str, worst: float, mean: float, minilm: str) -> None:
     preds, target = TEXT, [*TEXT[1:], TEXT[0]]
     plain, half = bert_score(preds, target, minilm, 6), bert_score(preds, target, minilm, 6, dtype=dtype)
@@ -472,6 +478,25 @@ def test_half_precision_is_close(dtype: str, worst: float, mean: float, minilm: 
         difference = half[name] - plain[name]
         assert 0 < difference.abs().max() < worst
         assert difference.mean().abs() < mean
+
+
+@pytest.mark.parametrize("dtype, unit", [(dtype, unit) for dtype in HALF for unit in UNITS[dtype]])
+def test_a_cpu_without_units_for_a_dtype_says_so(
+    dtype: str, unit: str, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has = {"architecture": "x86_64", "avx2": True, unit: False}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has, raising=False)
+    folder = copied(tiny("bert"), tmp_path / "slow")
+    with pytest.warns(BERTScoreWarning, match=rf"this CPU has no units for {dtype}; dtype='float32' is faster here, and exact"):
+        bert_score(*ROWS, folder, 2, dtype=dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bert_score(*ROWS, folder, 2, dtype=dtype)  # once for a set of weights
+        bert_score(*ROWS, copied(folder, tmp_path / "exact"), 2)
+        has[unit] = True
+        bert_score(*ROWS, copied(folder, tmp_path / "fast"), 1, dtype=dtype)
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"architecture": "aarch64"})
+        bert_score(*ROWS, copied(folder, tmp_path / "other"), 1, dtype=dtype)
 
 
 def test_weights_in_half_precision_are_used_in_float32(tiny: Tiny) -> None:
@@ -617,7 +642,7 @@ def test_settings_of_transformers_are_as_before(noisy: tuple[str, Records], leve
 
 # ---------------------------------------------------------------- layers
 
-FINAL_NORM = ["modernbert", "gpt2", "t5"]
+FINAL_NORM = [kind for kind in ("modernbert", "gpt2", "t5") if kind in KINDS]
 BLOCKS = {"bert": "BertLayer", "modernbert": "ModernBertEncoderLayer", "gpt2": "GPT2Block", "t5": "T5Block"}
 
 

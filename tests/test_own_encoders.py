@@ -119,7 +119,10 @@ def own(tiny: Tiny, kind: str = "bert") -> tuple[Any, Any]:
     return AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("change", ["fused step", "data", "dtype"])
+TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
+
+
+@pytest.mark.parametrize("change", [*(["fused step"] if TORCH >= (2, 4) else []), "data", "dtype"])
 def test_an_own_model_is_scored_as_it_is_now(tiny: Tiny, change: str) -> None:
     model, tokenizer = own(tiny)
     metric = BERTScore(HuggingFaceEncoder(model, tokenizer), 2)
@@ -201,16 +204,18 @@ def test_tokenizers_that_split_differently_are_told_apart(tiny: Tiny) -> None:
 @pytest.mark.parametrize("switch", ["cuda", "mkldnn", "old"])
 def test_precision_switches_neither_matter_nor_change(tiny: Tiny, switch: str) -> None:
     new = {"cuda": torch.backends.cuda.matmul, "mkldnn": getattr(torch.backends.mkldnn, "matmul", None)}
-    if switch != "old" and not hasattr(new[switch], "fp32_precision"):
-        pytest.skip("this PyTorch has the old switch only")
+    if TORCH < (2, 9):  # older ones assert that they know the name, or have none
+        new = {}
+        if switch != "old":
+            pytest.skip("this PyTorch has the old switch only")
     wanted = bert_score(PREDS, REFS, str(tiny("bert")), 2, embedding_cache=0)["f1"]
-    states = [part.fp32_precision for part in new.values() if hasattr(part, "fp32_precision")]
+    states = [part.fp32_precision for part in new.values()]
     try:
         if switch == "old":
             torch.set_float32_matmul_precision("medium")
         else:
             new[switch].fp32_precision = "tf32"
-        before = [part.fp32_precision for part in new.values() if hasattr(part, "fp32_precision")]
+        before = [part.fp32_precision for part in new.values()]
         got = bert_score(PREDS, REFS, str(tiny("bert")), 2, embedding_cache=0)["f1"]
         assert torch.equal(got, wanted)
         assert [part.fp32_precision for part in new.values() if hasattr(part, "fp32_precision")] == before

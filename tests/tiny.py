@@ -314,6 +314,8 @@ KINDS: dict[str, Kind] = {
 }
 """One kind a family. Byte-level tokenizers are saved with a prefix space."""
 
+if not hasattr(tf, "ModernBertModel"):  # before 4.48
+    del KINDS["modernbert"]
 FAMILIES = tuple(KINDS)
 
 KINDS |= {

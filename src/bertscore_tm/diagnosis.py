@@ -71,3 +71,9 @@ def warn_of_memory(batch_tokens: int, device: torch.device) -> None:
         f"but set batch_tokens={batch_tokens} to begin with that."
     )
     warnings.warn(message, BERTScoreWarning, stacklevel=6)
+
+
+def warn_of_units(dtype: str) -> None:
+    """Say that a dtype is no gain on this CPU."""
+    message = f"BERTScore: this CPU has no units for {dtype}; dtype='float32' is faster here, and exact."
+    warnings.warn(message, BERTScoreWarning, stacklevel=8)

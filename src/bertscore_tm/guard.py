@@ -27,7 +27,7 @@ def undisturbed(device: torch.device) -> Iterator[None]:
 def _exact_products() -> Iterator[None]:
     """No tf32 or bfloat16 inside float32 products. PyTorch has one old switch and several new ones; the new ones rule."""
     new: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
-    if not hasattr(new[0], "fp32_precision"):
+    if not _has(new[0], "fp32_precision"):
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
         try:
@@ -45,6 +45,14 @@ def _exact_products() -> Iterator[None]:
             switch.fp32_precision = value
 
 
+def _has(switch: Any, name: str) -> bool:
+    """As `hasattr`, also where PyTorch asserts that it knows the name, as 2.1 does."""
+    try:
+        return hasattr(switch, name)
+    except AssertionError:
+        return False
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that there was not enough memory, on whatever device."""
     named = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)  # the general name came with PyTorch 2.5
@@ -52,3 +60,12 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, (MemoryError, named)) or (
         isinstance(error, RuntimeError) and any(text in str(error) for text in said)
     )
+
+
+def lacks_units(dtype: str) -> bool:
+    """Whether this CPU is known to have no units for a 16-bit dtype, and is then slower with it than with float32."""
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # came with PyTorch 2.11
+    if dtype == "float32" or capabilities.get("architecture") != "x86_64":
+        return False
+    units = {"bfloat16": ("avx512_bf16", "amx_bf16"), "float16": ("avx512_fp16", "amx_fp16")}[dtype]
+    return not any(capabilities.get(unit) for unit in units)

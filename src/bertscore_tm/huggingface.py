@@ -22,9 +22,9 @@ import transformers
 from torch import Tensor, nn
 from transformers.utils import logging as hub_logging
 
-from . import names, weights
+from . import diagnosis, names, weights
 from .encoder import Tokens
-from .guard import undisturbed
+from .guard import lacks_units, undisturbed
 from .layers import LayerReader, choose_layers, config_depth
 from .tokenizing import Tokenizer, position_limit
 
@@ -172,6 +172,8 @@ class HuggingFaceEncoder:
 
     def _load_weights(self, device: torch.device) -> LayerReader:
         assert self.source is not None
+        if device.type == "cpu" and lacks_units(self.dtype):
+            diagnosis.warn_of_units(self.dtype)
         model = _load("weights", self.source, transformers.AutoModel, self._revision)
         model = _encoder_half(model).eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
         if getattr(model, "pooler", None) is not None:

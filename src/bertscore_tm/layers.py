@@ -72,9 +72,8 @@ class LayerReader:
         return output.hidden_states[layer], output[0]
 
     def _run_probe(self, model: nn.Module) -> Any:
-        whole: Any = self.model
-        embedding = whole.get_input_embeddings()
-        ids = torch.arange(4, 12, device=embedding.weight.device)[None] % embedding.weight.shape[0]
+        size = getattr(self.model.config, "vocab_size", None) or 12
+        ids = torch.arange(4, 12, device=next(self.model.parameters()).device)[None] % size
         return model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
 
 

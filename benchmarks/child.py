@@ -1,0 +1,85 @@
+"""What needs a process of its own: ``memory NAME PAIRS MODEL LAYER`` and ``ranks RANKS PAIRS MODEL LAYER``. Prints JSON."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+import time
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from texts import Pairs, from_docstrings
+
+from bertscore_tm import BERTScore
+
+
+def short(pairs: int) -> Pairs:
+    """Texts of up to eight words, so that many pairs are quickly encoded."""
+    preds, refs = from_docstrings(pairs)
+    return [" ".join(text.split()[:8]) for text in preds], [" ".join(text.split()[1:9]) for text in refs]
+
+
+def memory(name: str, pairs: int, model: str, layer: int) -> dict[str, float]:
+    import contestants  # its imports are part of the ground level
+
+    preds, refs = short(pairs)
+    make: Any = {
+        "ours": contestants.ours,
+        "bert_score": contestants.bert_score_package,
+        "torchmetrics": contestants.torchmetrics_package,
+    }[name.split("-")[0]]
+    before = peak()
+    run = make(preds, refs, model, layer)
+    start = time.perf_counter()
+    run()
+    seconds = time.perf_counter() - start
+    files = os.scandir(contestants.folder(model))
+    weights = sum(file.stat().st_size for file in files if file.name.endswith((".safetensors", ".bin")))
+    return {"pairs": pairs, "seconds": seconds, "over_imports_mb": peak() - before, "weights_mb": weights / 1e6}
+
+
+def peak() -> float:
+    """Most memory that this process has had so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def _rank(rank: int, ranks: int, store: str, pairs: int, model: str, layer: int, queue: Any) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    preds, refs = from_docstrings(pairs)
+    metric = BERTScore(model, layer, embedding_cache=0)
+    metric.update(["load"], ["the weights"])
+    metric.reset()
+    dist.barrier()
+    start = time.perf_counter()
+    metric.update(preds[rank::ranks], refs[rank::ranks])
+    metric.compute()
+    queue.put(time.perf_counter() - start)
+    dist.destroy_process_group()
+
+
+def ranks(count: int, pairs: int, model: str, layer: int) -> dict[str, float]:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    with tempfile.TemporaryDirectory() as folder:
+        args = [(rank, count, f"{folder}/store", pairs, model, layer, queue) for rank in range(count)]
+        started = [context.Process(target=_rank, args=arg) for arg in args]
+        for process in started:
+            process.start()
+        seconds = max(queue.get() for _ in started)
+        for process in started:
+            process.join()
+    return {"seconds": seconds}
+
+
+if __name__ == "__main__":
+    what, first, pairs, model, layer = sys.argv[1:]
+    if what == "memory":
+        print(json.dumps(memory(first, int(pairs), model, int(layer))))
+    else:
+        print(json.dumps(ranks(int(first), int(pairs), model, int(layer))))
