@@ -794,26 +794,37 @@ def test_depth_from_the_configuration(kind: str, tiny: Tiny) -> None:
 # ---------------------------------------------------------------- versions and sharing
 
 
-def saved(folder: Path, seed: int, form: str) -> str | None:
+def saved(folder: Path, seed: int) -> str | None:
     """The version of a folder with one file of random weights."""
     folder.mkdir(exist_ok=True)
     generator = torch.Generator().manual_seed(seed)
     weights = {"a": torch.randn(40, 30, generator=generator), "b": torch.randn(25, generator=generator)}
-    if form == "bin":
-        torch.save(weights, folder / "pytorch_model.bin")
-    else:
-        pytest.importorskip("safetensors.torch").save_file(weights, str(folder / "model.safetensors"))
+    pytest.importorskip("safetensors.torch").save_file(weights, str(folder / "model.safetensors"))
     return folder_digest(folder)
 
 
-@pytest.mark.parametrize("form", ["safetensors", "bin"])
-def test_versions_of_weights(form: str, tmp_path: Path) -> None:
+def test_versions_of_weights(tmp_path: Path) -> None:
     """Equal for a copy, another one for weights of the same shapes."""
-    first = saved(tmp_path / "one", 1, form)
+    first = saved(tmp_path / "one", 1)
     assert first is not None
     assert re.fullmatch("[0-9a-f]{8}", first)
     assert folder_digest(copied(str(tmp_path / "one"), tmp_path / "copy")) == first
-    assert saved(tmp_path / "two", 2, form) != first
+    assert saved(tmp_path / "two", 2) != first
+
+
+def test_weights_that_are_a_pickle_need_trust(tiny: Tiny, tmp_path: Path) -> None:
+    folder = copied(tiny("bert"), tmp_path / "enc")
+    torch.save(own_model(folder).state_dict(), Path(folder) / "pytorch_model.bin")
+    wanted = bert_score(*ROWS, folder, 2)
+    for file in Path(folder).glob("*.safetensors"):
+        file.unlink()
+    for make in (HuggingFaceEncoder, BERTScore):
+        with pytest.raises(
+            OSError, match=r"as a pickle \(\*\.bin\), which can run code.*HuggingFaceEncoder\(folder, safetensors_only"
+        ):
+            make(folder)
+    trusting = HuggingFaceEncoder(folder, num_layers=2, safetensors_only=False)
+    near(bert_score(*ROWS, trusting), wanted)
 
 
 def test_versions_of_names_shapes_and_shards(tmp_path: Path) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
+import pickle
+import resource
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,3 +164,40 @@ def test_where_padding_would_cost_more_than_a_pass(inner: HuggingFaceEncoder) ->
     lengths = [len(tokens.ids) for tokens in inner.tokenize(texts)]
     assert [rows for rows, _ in encoder.shapes] == [4, 3, 3]
     assert sum(rows * columns for rows, columns in encoder.shapes) - sum(lengths) <= 3 * 512 // 32
+
+
+# ---------------------------------------------------------------- soak
+
+
+def resident() -> float:
+    """Memory of this process in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
+@pytest.mark.filterwarnings("ignore:.*of the words are unknown")
+@pytest.mark.parametrize("options", [{"idf": True}, {"num_layers": "all", "embedding_cache": 200_000}], ids=str)
+def test_300_epochs_in_flat_memory(options: dict[str, Any], inner: HuggingFaceEncoder, tiny: Tiny) -> None:
+    """New predictions, the same references; updates, compute, reset, a clone and a pickle in each epoch."""
+    metric: Any = BERTScore(tiny("bert"), **{"embedding_cache": "1MB", "score": None, **options})
+    seen = []
+    for epoch in range(300):
+        for batch in range(2):
+            preds = [f"{pred} {epoch} {batch}" for pred in PREDS if pred]
+            metric.update(preds, [f"rain {i} {batch}" for i in range(len(preds))], sample_ids=range(batch * 5, batch * 5 + 5))
+        value = metric.compute()
+        copy_ = pickle.loads(pickle.dumps(metric.clone()))
+        again = copy_.compute()
+        assert str(again) == str(value)
+        metric.reset()
+        if epoch in (99, 299):
+            del copy_, again, value
+            gc.collect()
+            seen.append((resident(), len(gc.get_objects())))
+    (early, few), (late, many) = seen
+    assert late - early < 8, f"{early:.0f} MB after 100 epochs, {late:.0f} MB after 300"
+    assert many < 1.05 * few, f"{few} objects after 100 epochs, {many} after 300"
+    cache = metric.encoder.cache
+    assert cache.used <= cache.budget

