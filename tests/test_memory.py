@@ -6,7 +6,9 @@ import copy
 import gc
 import pickle
 import resource
+import shutil
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,42 @@ def test_where_padding_would_cost_more_than_a_pass(inner: HuggingFaceEncoder) ->
     lengths = [len(tokens.ids) for tokens in inner.tokenize(texts)]
     assert [rows for rows, _ in encoder.shapes] == [4, 3, 3]
     assert sum(rows * columns for rows, columns in encoder.shapes) - sum(lengths) <= 3 * 512 // 32
+
+
+# ---------------------------------------------------------------- on request
+
+
+def test_memory_is_given_back_on_request(tiny: Tiny, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny("bert"), tmp_path / "enc")  # weights that nobody else uses
+    metric = BERTScore(str(folder), 2)
+    metric.update(["a dog", "rain"], ["a cat", "rain fell"])
+    value = metric.compute()
+    model = weakref.ref(metric.encoder.encoder._reader.model)
+    metric.encoder.release()
+    gc.collect()
+    assert model() is None
+    assert metric.encoder.cache.used == len(metric.encoder.cache) == 0
+    assert metric.compute() == value
+    metric.update(["a dog", "rain"], ["a cat", "rain fell"])  # loads them again
+    assert metric.compute() == pytest.approx(float(value), abs=1e-6)
+
+
+def test_weights_that_others_use_stay(tiny: Tiny) -> None:
+    one, two = BERTScore(tiny("bert"), 1), BERTScore(tiny("bert"), 2)
+    for metric in (one, two):
+        metric.update(["a dog"], ["a cat"])
+    one.encoder.release()
+    gc.collect()
+    assert two.encoder.encoder._reader is not None
+    one.update(["rain"], ["rain fell"])
+    assert one.encoder.encoder._reader is two.encoder.encoder._reader
+
+
+def test_an_own_encoder_has_nothing_to_release(inner: HuggingFaceEncoder) -> None:
+    metric = BERTScore(Small(inner, 10_000))
+    metric.update(["a dog"], ["a cat"])
+    metric.encoder.release()
+    assert metric.encoder.cache.used == 0
 
 
 # ---------------------------------------------------------------- soak

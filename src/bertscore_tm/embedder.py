@@ -90,6 +90,14 @@ class Embedder:
         if device.type == "cuda":
             torch.cuda.empty_cache()
 
+    def release(self) -> None:
+        """Give back the memory of the cache and of the encoder's weights; the next text loads them again."""
+        self.cache.clear()
+        if hasattr(self.encoder, "release"):
+            self.encoder.release()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
     def tokenize(self, texts: Sequence[str]) -> list[Embedding]:
         """Split distinct texts into tokens; those in the cache come with their vectors."""
         known = [self.cache.get(text) if self.cache.budget else None for text in texts]

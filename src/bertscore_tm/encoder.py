@@ -57,7 +57,8 @@ class Encoder(Protocol):
 
     Further members are used where an encoder has them: ``frozen``, whether a text always gets the same vectors, so that they may
     be kept for later updates (without it: True, unless the object is a `torch.nn.Module`); ``dtype``, ``limit`` and ``overflow``,
-    as those of `HuggingFaceEncoder`, for signature and warnings; ``sharing_key``, equal for encoders that give equal vectors.
+    as those of `HuggingFaceEncoder`, for signature and warnings; ``sharing_key``, equal for encoders that give equal vectors;
+    ``release``, a method that gives back memory.
     """
 
     @property

@@ -173,6 +173,13 @@ class HuggingFaceEncoder:
             self._reader, self._key = reader, key
         return self._reader
 
+    def release(self) -> None:
+        """Give back the memory of the weights, unless others use them; the next text loads them again."""
+        with _lock:
+            if self._reader in _recent:
+                _recent.remove(self._reader)
+            self._reader, self._key = None, ()
+
     def _load_weights(self, device: torch.device) -> LayerReader:
         assert self.source is not None
         if device.type == "cpu" and lacks_units(self.dtype):
