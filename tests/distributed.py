@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+Ranks = Collection[int]
 GRACE = 10.0  # seconds that the other ranks have after one has failed
 
 
@@ -22,7 +26,14 @@ class RankError(AssertionError):
     """A rank raised, died or did not end in time; the text says which and how."""
 
 
-def run(function: Callable[..., Any], processes: int, *args: Any, seconds: float = 240.0) -> list[Any]:
+def run(
+    function: Callable[..., Any],
+    processes: int,
+    *args: Any,
+    seconds: float = 240.0,
+    limit: float | None = None,
+    mortal: Ranks = (),
+) -> list[Any]:
     """Call ``function(*args)``, a function of a module, on each of ``processes`` ranks.
 
     Args:
@@ -30,9 +41,11 @@ def run(function: Callable[..., Any], processes: int, *args: Any, seconds: float
         processes: number of ranks.
         args: what it is given; pickled.
         seconds: after that the ranks are ended.
+        limit: seconds of one collective; a rank that waits in vain says so itself. None: a quarter of `seconds`.
+        mortal: ranks that may die.
 
     Returns:
-        What the ranks returned, by rank.
+        What the ranks returned, by rank; None for those that died.
 
     Raises:
         RankError: if a rank raised, died or did not end in time.
@@ -42,13 +55,13 @@ def run(function: Callable[..., Any], processes: int, *args: Any, seconds: float
         started = {}
         for rank in range(processes):
             here, there = context.Pipe(duplex=False)
-            options = (function, args, rank, processes, str(Path(folder) / "store"), seconds, there)
+            options = (function, args, rank, processes, str(Path(folder) / "store"), limit or seconds / 4, there)
             process = context.Process(target=_rank, args=options, daemon=True)
             process.start()
             there.close()
             started[here] = (rank, process)
         try:
-            answers = _answers({channel: rank for channel, (rank, _) in started.items()}, time.monotonic() + seconds)
+            answers = _answers({channel: rank for channel, (rank, _) in started.items()}, time.monotonic() + seconds, mortal)
         finally:
             for _, process in started.values():
                 process.join(GRACE)
@@ -61,7 +74,41 @@ def run(function: Callable[..., Any], processes: int, *args: Any, seconds: float
     return [answers[rank][1] for rank in range(processes)]
 
 
-def _answers(pending: dict[Connection, int], deadline: float) -> dict[int, tuple[bool, Any]]:
+def fresh(function: Callable[..., Any], *args: Any, seconds: float = 240.0) -> Any:
+    """Call ``function(*args)``, a function of a module, in a new process that may start others; these end with it.
+
+    Raises:
+        RankError: if it raised, died or did not end in time.
+    """
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_fresh, args=(function, args, there))
+    process.start()
+    there.close()
+    try:
+        fine, answer = _answers({here: 0}, time.monotonic() + seconds)[0]
+        process.join(GRACE if fine else 0)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+    if not fine:
+        raise RankError(answer)
+    return answer
+
+
+def _fresh(function: Callable[..., Any], args: tuple[Any, ...], channel: Connection) -> None:
+    os.setsid()
+    try:
+        torch.set_num_threads(1)
+        answer = (True, function(*args))
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent has to know
+        answer = (False, traceback.format_exc())
+    channel.send(answer)
+    channel.close()
+
+
+def _answers(pending: dict[Connection, int], deadline: float, mortal: Ranks = ()) -> dict[int, tuple[bool, Any]]:
     answers: dict[int, tuple[bool, Any]] = {}
     while pending:
         ready = wait(list(pending), timeout=max(0.0, deadline - time.monotonic()))
@@ -73,10 +120,22 @@ def _answers(pending: dict[Connection, int], deadline: float) -> dict[int, tuple
             try:
                 answers[rank] = channel.recv()
             except EOFError:
-                answers[rank] = (False, "died without a word")
+                answers[rank] = (True, None) if rank in mortal else (False, "died without a word")
             if not answers[rank][0]:
                 deadline = min(deadline, time.monotonic() + GRACE)
     return answers
+
+
+@contextmanager
+def group(store: str, rank: int, processes: int, limit: float) -> Iterator[None]:
+    """A gloo process group, made through a file and destroyed afterwards; `limit` in seconds is that of one collective."""
+    options = {"rank": rank, "world_size": processes, "timeout": timedelta(seconds=limit)}
+    dist.init_process_group("gloo", init_method=f"file://{store}", **options)
+    try:
+        yield
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
 
 def _rank(
@@ -85,17 +144,13 @@ def _rank(
     rank: int,
     processes: int,
     store: str,
-    seconds: float,
+    limit: float,
     channel: Connection,
 ) -> None:
     try:
         torch.set_num_threads(1)
-        limit = timedelta(seconds=seconds / 4)  # of one collective: a rank that waits in vain says so itself
-        dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=processes, timeout=limit)
-        try:
+        with group(store, rank, processes, limit):
             answer = (True, function(*args))
-        finally:
-            dist.destroy_process_group()
     except BaseException:  # noqa: BLE001 - whatever it is, the parent has to know
         answer = (False, traceback.format_exc())
     channel.send(answer)

@@ -2,47 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
+
+_lock = threading.Lock()
+_inside = 0  # threads and levels that are within `undisturbed`
+_before: list[Callable[[], object]] = []
 
 
 @contextmanager
 def undisturbed(device: torch.device) -> Iterator[None]:
     """Plain float32 arithmetic without gradients, whatever autocast, inference mode or precision the caller has set."""
-    dtype = torch.get_default_dtype()
+    _enter()
     try:
-        if dtype != torch.float32:
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        _leave()
+
+
+def _enter() -> None:
+    # The default dtype and the precision of products belong to the whole process, not to a thread: who comes first keeps what
+    # there was, who goes last puts it back.
+    global _inside
+    with _lock:
+        if not _inside:
+            _before[:] = _settings()
+        _inside += 1
+        if torch.get_default_dtype() != torch.float32:
             torch.set_default_dtype(torch.float32)
-        with _exact_products(), torch.inference_mode(False), torch.no_grad(), torch.autocast(device.type, enabled=False):
-            yield
-    finally:
-        if dtype != torch.float32:
-            torch.set_default_dtype(dtype)
+        _set_exact_products()
 
 
-@contextmanager
-def _exact_products() -> Iterator[None]:
-    """No tf32 or bfloat16 inside float32 products. PyTorch has one old switch and several new ones; the new ones rule."""
+def _leave() -> None:
+    global _inside
+    with _lock:
+        _inside -= 1
+        for restore in _before if not _inside else ():
+            restore()
+
+
+def _switches() -> list[Any]:
+    """PyTorch's new switches of products, which rule over the old one; none in an older PyTorch."""
     new: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
-    if not _has(new[0], "fp32_precision"):
-        before = torch.get_float32_matmul_precision()
+    return [switch for switch in new if switch is not None] if _has(new[0], "fp32_precision") else []
+
+
+def _settings() -> list[Callable[[], object]]:
+    """What puts back all that is set now."""
+    products = [partial(setattr, switch, "fp32_precision", switch.fp32_precision) for switch in _switches()]
+    old = [] if products else [partial(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())]
+    dtype = torch.get_default_dtype()
+    return [*products, *old, *([partial(torch.set_default_dtype, dtype)] if dtype != torch.float32 else [])]
+
+
+def _set_exact_products() -> None:
+    """No tf32 or bfloat16 inside float32 products."""
+    for switch in _switches():
+        switch.fp32_precision = "ieee"
+    if not _switches():
         torch.set_float32_matmul_precision("highest")
-        try:
-            yield
-        finally:
-            torch.set_float32_matmul_precision(before)
-        return
-    values = [(switch, switch.fp32_precision) for switch in new if switch is not None]
-    try:
-        for switch, _ in values:
-            switch.fp32_precision = "ieee"
-        yield
-    finally:
-        for switch, value in values:
-            switch.fp32_precision = value
 
 
 def _has(switch: Any, name: str) -> bool:

@@ -176,7 +176,7 @@ class HuggingFaceEncoder:
     def release(self) -> None:
         """Give back the memory of the weights, unless others use them; the next text loads them again."""
         with _lock:
-            if self._reader in _recent:
+            if self._reader is not None and self._reader in _recent:
                 _recent.remove(self._reader)
             self._reader, self._key = None, ()
 
@@ -199,7 +199,7 @@ class HuggingFaceEncoder:
 
     def _find_version(self) -> str:
         if self._own is not None:
-            return weights.model_digest(self._own)
+            return weights.model_digest(_encoder_half(getattr(self._own, "base_model", self._own)))  # a head plays no part
         assert self.source is not None
         if not self.source.folder:
             return str(getattr(self._config, "_commit_hash", None) or self._revision or "unknown")[:12]
@@ -264,7 +264,7 @@ def _load(what: str, source: names.Source, factory: Any, revision: str | None, *
     if revision is not None:
         options["revision"] = revision
     try:
-        with _quiet(), undisturbed(torch.device("cpu")):
+        with _lock, _quiet(), undisturbed(torch.device("cpu")):  # the settings of `_quiet` are those of the process
             loaded = factory.from_pretrained(source.location, trust_remote_code=False, **options)
         if what == "tokenizer" and len(loaded) <= len(set(loaded.all_special_ids)):
             raise ValueError("it has no vocabulary")  # transformers 5 makes one up where there are no files

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -32,11 +34,17 @@ class LayerReader:
         """
         self.model, self.name = model, name
         self._trim, self._compiled = trim, compiled
+        self._lock = threading.Lock()
         self._views: dict[int, tuple[Any, bool]] = {}
 
     def __call__(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
         """Hidden states ``[layers, texts, longest, dim]``; arguments as in `Encoder.hidden_states`."""
-        view, last_is_top = self._view(max(layers))
+        with self._lock:
+            view, last_is_top = self._view(max(layers))
+            with _methods_kept(view):
+                return self._read(view, last_is_top, input_ids, attention_mask, layers)
+
+    def _read(self, view: Any, last_is_top: bool, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
         if last_is_top and len(layers) == 1:
             hidden: Tensor = view(input_ids=input_ids, attention_mask=attention_mask)[0]
             return hidden[None]
@@ -75,6 +83,23 @@ class LayerReader:
         size = getattr(self.model.config, "vocab_size", None) or 12
         ids = torch.arange(4, 12, device=next(self.model.parameters()).device)[None] % size
         return model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
+
+
+@contextmanager
+def _methods_kept(model: nn.Module) -> Iterator[None]:
+    """After an error, methods as before: to record hidden states, many models of transformers exchange those of their layers.
+
+    That is also why one pass at a time goes through a model.
+    """
+    before = [(module, module.__dict__.get("forward")) for module in model.modules()]
+    try:
+        yield
+    except BaseException:
+        for module, forward in before:
+            module.__dict__.pop("forward", None)
+            if forward is not None:
+                module.__dict__["forward"] = forward
+        raise
 
 
 def _cut(model: nn.Module, depth: int, keep: int) -> nn.Module:

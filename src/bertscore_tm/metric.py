@@ -20,7 +20,7 @@ from .matching import Matches, Side
 from .pairs import Matched, References, Texts, read_rows
 from .scorer import Scorer
 from .scoring import EMPTY, NAMES
-from .state import METRIC_OPTIONS, PackedMetric, moved, parts
+from .state import METRIC_OPTIONS, PackedMetric, moved, parts, uncompiled
 
 # The packed states of idf=True.
 _SIMILARITIES = ("pred_similarity", "ref_similarity")
@@ -191,6 +191,8 @@ class BERTScore(PackedMetric):
     def compute(self) -> Tensor | dict[str, Tensor]:
         """The score of all samples so far, of all processes.
 
+        A process without an update since the last call, not even one with nothing, returns its last value and syncs with nobody.
+
         Returns:
             float32: a scalar for one score and layer (``reduction="none"``: a vector, ``[samples]``), else a flat dict with the
             keys "f1", "layer_5" or "layer_5_f1". NaN, or an empty vector, if there are no samples.
@@ -203,6 +205,7 @@ class BERTScore(PackedMetric):
             self.scorer.warn(self._facts)
         return self.scorer.answer(scores, self.score, self.reduction)
 
+    @uncompiled
     def forward(self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None) -> Any:
         """Add a batch and return its score; arguments and errors as in `update`."""
         rows = read_rows(preds, target, sample_ids)  # torchmetrics may go through them twice, the first time without a state
@@ -220,7 +223,8 @@ class BERTScore(PackedMetric):
         """Scores, ids and counts of all ranks. With idf they exchange ids, then frequencies, then scores; never words."""
         rows = _rows(self.metric_state)
         sizes = torch.tensor([rows, sum(map(len, self.sample_ids))], dtype=torch.int64, device=self.device)
-        heads = torch.stack(gather(torch.cat([self.fingerprint, sizes])))
+        rule = signature.fingerprint({"references": self.scorer.multi_reference}).to(self.device)  # each joins its own
+        heads = torch.stack(gather(torch.cat([self.fingerprint, rule, sizes])))
         signature.same_fingerprint(heads[:, :-2])
         syncing.check_ids(*heads[:, -2:].sum(0).tolist())
         ids = gather(self.packed("sample_ids")) if int(heads[:, -1].sum()) else [self.packed("sample_ids")] * len(heads)
@@ -235,16 +239,12 @@ class BERTScore(PackedMetric):
 
     def _matched(self) -> Matched:
         """The packed states of ``idf=True`` as one."""
-        pred_similarity, ref_similarity, pred_token, ref_token, pred_length, ref_length, references = map(
-            self.packed, (*_SIMILARITIES, *_INTEGERS)
-        )
-        pred, ref = Side(pred_similarity, pred_token, pred_length), Side(ref_similarity, ref_token, ref_length)
-        return Matched(Matches(pred, ref), references, self.counts)
+        *sides, references = map(self.packed, (*_SIMILARITIES, *_INTEGERS))  # of predictions and references in turn
+        return Matched(Matches(Side(*sides[::2]), Side(*sides[1::2])), references, self.counts)
 
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
         group = process_group or self.process_group
-        rank = torch.distributed.get_rank(group) if torch.distributed.is_initialized() else 0
-        scores, ids, counts = self._collect(lambda x: dist_sync_fn(x.contiguous(), group=group), rank)
+        scores, ids, counts = self._collect(lambda x: dist_sync_fn(x.contiguous(), group=group), syncing.own_rank(group))
         for name in self._empty:
             setattr(self, name, [])
         self.scores, self.sample_ids, self.counts = [scores], [ids], counts

@@ -7,15 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torchmetrics import Metric
+from torchmetrics.utilities.exceptions import TorchMetricsUserError
 
 # What `torchmetrics.Metric` takes.
 METRIC_OPTIONS: tuple[str, ...] = ("compute_on_cpu", "compute_with_cache", "dist_sync_fn", "dist_sync_on_step")
 METRIC_OPTIONS += ("distributed_available_fn", "process_group", "sync_on_compute")
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def uncompiled(function: Function) -> Function:
+    """The function, run as it is also inside a compiled module: `torch.compile` can make nothing of texts but warnings."""
+    plain: Function = torch.compiler.disable(function)
+    return plain
 
 
 class PackedMetric(Metric):
@@ -46,6 +56,31 @@ class PackedMetric(Metric):
             self.__dict__.update(before)
             raise
 
+    def sync(self, *args: Any, **kwargs: Any) -> None:
+        """Take the samples of all processes as the state; see `torchmetrics.Metric.sync`."""
+        before = self._is_synced
+        super().sync(*args, **kwargs)
+        if self._is_synced != before:
+            self._computed = None  # it was the value of another state
+
+    def unsync(self, should_unsync: bool = True) -> None:
+        """Go back to the samples of this process."""
+        super().unsync(should_unsync)
+        if should_unsync:
+            self._computed = None
+
+    def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
+        """Add the state of another metric."""
+        self._refuse_if_synced()
+        super().merge_state(incoming_state)
+
+    def _refuse_if_synced(self) -> None:
+        # torchmetrics does so in `forward` only; what other ways add would be lost with `unsync`.
+        if self._is_synced:
+            raise TorchMetricsUserError(
+                "got new samples while the state is that of all processes, between `sync` and `unsync`; wanted `unsync()` first"
+            )
+
     def reset(self) -> None:
         """Forget everything.
 
@@ -70,6 +105,7 @@ class PackedMetric(Metric):
 
         @wraps(update)
         def wrapped(*args: Any, **kwargs: Any) -> None:
+            self._refuse_if_synced()
             before = self._update_count
             try:
                 counted(*args, **kwargs)
@@ -77,7 +113,7 @@ class PackedMetric(Metric):
                 self._update_count = before
                 raise
 
-        return wrapped
+        return uncompiled(wrapped)
 
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         # torchmetrics makes a vector of one a scalar; with reduction="none" it stays a vector. And it leaves the state of all
@@ -92,11 +128,13 @@ class PackedMetric(Metric):
             except BaseException:
                 self.unsync(should_unsync=self._is_synced and not synced)
                 raise
+            if synced:
+                self._computed = None  # the value of all processes; the state is now that of this one again
             if self.reduction == "mean":
                 return value
             return {key: v.reshape(-1) for key, v in value.items()} if isinstance(value, Mapping) else value.reshape(-1)
 
-        return wrapped
+        return uncompiled(wrapped)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> nn.Module:
         # `module.half()` or a bf16-true trainer would cast the states; they follow the device only.

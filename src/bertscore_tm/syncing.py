@@ -7,8 +7,10 @@ process it is ``lambda x: [x]``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from .idf import IdfTable, document_frequencies
@@ -20,6 +22,21 @@ Gather = Callable[[Tensor], list[Tensor]]
 def alone(tensor: Tensor) -> list[Tensor]:
     """The gather of a single process."""
     return [tensor]
+
+
+def own_rank(group: Any) -> int:
+    """The rank of this process among those that are synced; 0 without `torch.distributed`.
+
+    Raises:
+        ValueError: if it does not belong to the group.
+    """
+    rank = dist.get_rank(group) if dist.is_available() and dist.is_initialized() else 0
+    if rank < 0:
+        raise ValueError(
+            f"got a process_group that this process (rank {dist.get_rank()} of {dist.get_world_size()}) does not belong to; "
+            "wanted one of its own groups, or sync_on_compute=False for the samples of this process alone"
+        )
+    return rank
 
 
 def first_of_each(ids: Tensor) -> Tensor:
