@@ -32,13 +32,13 @@ def main() -> None:
     preds, refs = [row["candidate"] for row in rows], [row["references"] for row in rows]
     human = torch.tensor([float(row.get("human_score", "nan")) for row in rows])
     print(f"{len(rows)} rows, {options.model}; r: Pearson correlation with people")
-    print("limit overflow  texts cut  tokens lost  precision  recall     f1   r of P    r of R   r of F1  seconds")
+    print("limit overflow  texts cut  tokens lost  precision  recall     f1   r of P    r of R   r of F1  tokens run  seconds")
     for limit in options.limits:
         for overflow in ("truncate", "window"):
             metric = BERTScore(options.model, score=None, reduction="none", max_length=limit, overflow=overflow)
             metric.update(["load the weights"], ["before the clock runs"])
             metric.reset()
-            start = time.perf_counter()
+            before, start = metric.encoder.encoded_tokens, time.perf_counter()
             metric.update(preds, refs)
             scores = metric.compute()
             seconds = time.perf_counter() - start
@@ -46,8 +46,9 @@ def main() -> None:
             columns = [scores[name] for name in ("precision", "recall", "f1")]
             means = "  ".join(f"{float(column.mean()):7.4f}" for column in columns)
             agreement = "  ".join(f"{pearson(column, human):7.3f}" for column in columns)
+            run = metric.encoder.encoded_tokens - before
             lost = f"{facts['truncated']:9d}  {facts['lost_tokens']:11d}"
-            print(f"{limit:5d} {overflow:8s}  {lost}  {means}  {agreement}  {seconds:7.1f}", flush=True)
+            print(f"{limit:5d} {overflow:8s}  {lost}  {means}  {agreement}  {run:10d}  {seconds:7.1f}", flush=True)
 
 
 if __name__ == "__main__":

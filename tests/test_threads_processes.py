@@ -190,6 +190,24 @@ def test_the_voice_of_transformers_after_two_threads(path: str) -> None:
         transformers.logging.set_verbosity(level)
 
 
+# ---------------------------------------------------------------- again and again
+
+
+def test_the_same_numbers_again_and_with_another_number_of_threads(minilm: str) -> None:
+    """Repeated runs agree to the bit; 1 and 2 threads, which add up in another order, to 1e-6."""
+    before = torch.get_num_threads()
+    values = {}
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            first, second = (scored(minilm, 0, num_layers=6, score="f1", embedding_cache=0)() for _ in range(2))
+            assert torch.equal(first, second), threads
+            values[threads] = first
+    finally:
+        torch.set_num_threads(before)
+    assert torch.allclose(values[1], values[2], rtol=0, atol=1e-6)
+
+
 # ---------------------------------------------------------------- forks and workers
 
 
