@@ -8,14 +8,15 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install -c constraints.txt
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+FUZZ_ARGS ?= -max_total_time=300
 
 export TOKENIZERS_PARALLELISM := false
-demo test test-slow test-oldest bench: export HF_HUB_OFFLINE := 1
+demo test test-slow test-oldest bench fuzz: export HF_HUB_OFFLINE := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # one environment: two installs at once would break it
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow test-hub test-oldest bench lint format clean distclean
+.PHONY: help setup demo test test-slow test-hub test-oldest bench fuzz lint format clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,10 @@ test-oldest: $(OLDEST)/dev.stamp ## Run the quick tests with the lowest versions
 
 bench: $(VENV)/dev.stamp ## Measure beside bert-score and torchmetrics; writes benchmarks/RESULTS.md (BENCH_ARGS="--pairs 300")
 	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
+
+fuzz: $(VENV)/dev.stamp ## Fuzz what reads files and texts of others, five minutes (FUZZ_ARGS="-runs=100000")
+	@$(BIN)/python -c 'import atheris' 2> /dev/null || $(PIP_INSTALL) atheris
+	$(BIN)/python fuzz/atheris_target.py -artifact_prefix=fuzz/ $(FUZZ_ARGS)
 
 lint: $(VENV)/dev.stamp ## Check style, format and types
 	$(BIN)/ruff check

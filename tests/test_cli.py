@@ -372,6 +372,7 @@ def test_bad_encoders(arguments: list[str], message: str, run: Run, files: Path)
         (["--rescale-with-baseline"], "there is no packaged baseline for encoder"),
         (["--rescale-with-baseline", "--baseline-path", "preds.txt"], "wanted the header LAYER,P,R,F"),
         (["--device", "cuda:99"], "got --device cuda:99, which cannot be used here ("),
+        (["--device", "meta"], "got --device meta, which cannot be used here (it holds no numbers)"),
         (["--device", "nonsense"], "got --device nonsense, which cannot be used here ("),
         (["-o", "no/such/folder/scores.txt"], "no/such/folder/scores.txt"),
     ],

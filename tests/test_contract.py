@@ -982,7 +982,10 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"overflow": "cut"}, ValueError, "'truncate', 'window', 'error'"),
     ({"max_length": 2}, ValueError, "max_length=2"),
     ({"max_length": "long"}, TypeError, "max_length"),
+    ({"max_length": torch.tensor([5, 6])}, TypeError, "got max_length=.* wanted a number of tokens"),
     ({"empty_score": float("nan")}, ValueError, "finite"),
+    ({"empty_score": 1e39}, ValueError, "finite"),  # infinite as float32
+    ({"empty_score": 10**40}, ValueError, "finite"),
     ({"dtype": "float8"}, ValueError, "'float32', 'bfloat16', 'float16'"),
     ({"batch_tokens": 0}, ValueError, "batch_tokens"),
     ({"embedding_cache": "lots"}, ValueError, "embedding_cache"),

@@ -174,6 +174,15 @@ def test_a_table_that_an_editor_saved_with_a_mark(tmp_path: Path) -> None:
         (({1: math.inf},), ValueError, "got the weight inf for token 1"),
         (({1: 1.0}, -1.0), ValueError, "got the weight -1.0 for unseen tokens in an idf table"),
         (({1: 1.0}, math.nan), ValueError, "got the weight nan for unseen tokens in an idf table"),
+        (([1, 2],), TypeError, "got list as an idf table; wanted a mapping from token id to weight"),
+        ((torch.ones(2),), TypeError, "got Tensor as an idf table; wanted a mapping"),
+        (({10**30: 1.0},), ValueError, f"got the key {10**30} in an idf table; wanted a token id, an integer of 64 bits"),
+        (({int: 1.0},), TypeError, "got the key <class 'int'> in an idf table; wanted a token id"),
+        (({1: 10**400},), ValueError, "for token 1 in an idf table; wanted a finite number"),
+        (({1: torch.ones(2)},), TypeError, "for token 1 in an idf table; wanted a number"),
+        (({1: 1.0}, "x"), TypeError, "got the weight 'x' for unseen tokens in an idf table; wanted a number"),
+        (({1: 1.0}, 1.0, "many"), TypeError, "got documents='many' for an idf table; wanted the number of texts"),
+        (({1: 1.0}, 1.0, 3, "\x1b[31m"), TypeError, r"got tokenizer='\x1b[31m' for an idf table; wanted the tokenizer_id"),
     ],
 )
 def test_wrong_weights(arguments: tuple[Any, ...], kind: type[Exception], message: str) -> None:
@@ -184,6 +193,19 @@ def test_wrong_weights(arguments: tuple[Any, ...], kind: type[Exception], messag
 def test_nothing_to_fit_on() -> None:
     with pytest.raises(ValueError, match="got no texts to fit an idf table on; wanted at least one"):
         IdfTable.fit([], Letters())
+
+
+@pytest.mark.parametrize("texts", [None, 3, torch.tensor(3)])
+def test_what_is_no_list_of_texts(texts: Any) -> None:
+    with pytest.raises(TypeError, match=r"as texts of an idf table \(.*\); wanted strings"):
+        IdfTable.fit(texts, Letters())
+
+
+def test_a_class_is_no_encoder() -> None:
+    with pytest.raises(TypeError, match="got type as encoder; wanted an object such as"):
+        IdfTable.fit(["ab"], Letters)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"got type as encoder; wanted a hub name, a folder, .* or an object"):
+        BERTScore(Letters)
 
 
 GOOD = {"format": "bertscore_tm idf 1", "documents": 3, "tokenizer": "t", "unseen": 1.0, "weights": {"3": 0.5}}
@@ -216,6 +238,10 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
                 {"weights": {"3": "x"}},
                 {"weights": {"3": -1.0}},
                 {"weights": {"3": math.nan}},
+                {"weights": {"3": 10**400}},
+                {"weights": {str(10**30): 1.0}},
+                {"documents": "many"},
+                {"tokenizer": "\x1b[31m"},
                 {"unseen": "x"},
                 {"unseen": math.inf},
                 {"weights": {}, "unseen": None},
@@ -361,7 +387,11 @@ def test_the_name_tells_tables_apart(tmp_path: Path) -> None:
         ("LAYER,P,R,F\n0,0.1,1.0,0.3\n", "line 2: got '0,0.1,1.0,0.3'"),
         ("LAYER,P,R,F\ninf,0.1,0.2,0.3\n", "line 2: got 'inf,0.1,0.2,0.3'"),
         ("LAYER,P,R,F\n0,a,0.2,0.3\n", "line 2: got '0,a,0.2,0.3'"),
-        (b"LAYER,P,R,F\n0,\x00,0.2,0.3\n", "line 2: got '0,?,0.2,0.3'"),
+        ("LAYER,P,R,F\n0.5,0.1,0.2,0.3\n", "line 2: got '0.5,0.1,0.2,0.3'; wanted layer 0"),
+        ("LAYER,P,R,F\n" + "x" * 200_000, "line 2: got 'xxx"),
+        ("x" * 200_000, "begins with 'xxx"),
+        ("LAYER,P,R,F\r0,0.1\r", "line 2: got '0,0.1'"),
+        (b"LAYER,P,R,F\n0,\x00,0.2,0.3\n", "line 2: got '0,\\x00,0.2,0.3'"),
         (b"\x80\x81\x82\xff" * 9, "is not UTF-8 text ("),
         (b"\x1f\x8b\x08\x00\x00", "is not UTF-8 text ("),
         (b"\x00\x01\x02", "wanted the header LAYER,P,R,F"),
@@ -389,11 +419,29 @@ def test_no_table(tmp_path: Path) -> None:
         ([[0.1, 0.2, math.nan]], "got a baseline with a value that is not finite or not below 1"),
         ([[0.1, -math.inf, 0.2]], "got a baseline with a value that is not finite or not below 1"),
         ([[0.1, 0.2, 1.0]], "got a baseline with a value that is not finite or not below 1"),
+        ([[0.1, 0.2, 0.3], [0.1]], "got list as baseline ("),
+        ([[10**400, 0.2, 0.3]], "got list as baseline ("),
     ],
 )
 def test_wrong_values(values: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         Baseline(values)
+
+
+@pytest.mark.parametrize("values", [None, "x", {}, [["a", "b", "c"]], b"x", object()])
+def test_values_that_are_no_numbers(values: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"as baseline \(.*\); wanted numbers, \[layers, 3\] for P, R and F"):
+        Baseline(values)
+
+
+@pytest.mark.parametrize("load", [Baseline.load, IdfTable.load])
+def test_paths_that_are_none(load: Callable[[Any], object]) -> None:
+    for path in (None, 3, b"x", ["x"]):
+        with pytest.raises(TypeError, match=r"as the file of .* wanted its path"):
+            load(path)
+    for path in ("a\0b", "\ud800"):
+        with pytest.raises(ValueError, match="wanted"):
+            load(path)
 
 
 def test_rescale_by_hand() -> None:

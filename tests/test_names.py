@@ -82,7 +82,22 @@ def test_a_folder_with_the_name_of_the_alias(minilm: str, here: Path) -> None:
     assert find("./minilm").location == str(here.resolve() / "minilm")
 
 
-@pytest.mark.parametrize("name", ["./nowhere", "../nowhere", "/no/where", "~/no/where/at/all", "a/b/c", "a\\b", "."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "./nowhere",
+        "../nowhere",
+        "/no/where",
+        "~/no/where/at/all",
+        "~nobody/enc",
+        "~\0",
+        "~\ud800",
+        "./" + "x" * 5000,
+        "a/b/c",
+        "a\\b",
+        ".",
+    ],
+)
 def test_folders_that_are_not_there(name: str, here: Path) -> None:
     if name == ".":  # is there, but holds no encoder: loading says so
         with pytest.raises(OSError, match=r"could not load the configuration of the encoder in folder '\.'"):
@@ -98,6 +113,11 @@ def test_a_path_that_is_not_there(here: Path) -> None:
     """A `Path` is never a hub name."""
     with pytest.raises(FileNotFoundError, match="the encoder folder 'roberta-large' was not found"):
         find(Path("roberta-large"))
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "\ud800"])
+def test_names_that_no_folder_can_have(name: str, here: Path) -> None:
+    assert find(name).folder is False
 
 
 def test_a_file_is_no_folder(here: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from inspect import signature
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -34,6 +33,7 @@ _RENAMED = {
     "idf_sents": "idf=IdfTable.fit(texts, encoder)",
     "use_fast_tokenizer": "HuggingFaceEncoder(name, tokenizer)",
 }
+_MEMBERS = {str: "a text", Integral: "an integer", Iterable: "integers"}
 
 
 def refuse_unknown(arguments: Mapping[str, object], taker: type, more: tuple[str, ...] = ()) -> None:
@@ -65,20 +65,33 @@ def choose_encoder(
         raise TypeError(
             f"got {type(model).__name__} as encoder; wanted HuggingFaceEncoder(model, tokenizer): it needs its tokenizer"
         )
-    if not isinstance(model, str) and isinstance(model, Encoder):
-        given = {"max_length": max_length is not None, "overflow": overflow != "truncate", "dtype": dtype != "float32"}
-        for option, is_given in {**given, "compile": compiled}.items():
+    if isinstance(model, Encoder) and not isinstance(model, (str, type)):
+        given = {"max_length": max_length is not None, "overflow": not _is(overflow, "truncate")}
+        for option, is_given in {**given, "dtype": not _is(dtype, "float32"), "compile": compiled}.items():
             if is_given:
                 raise ValueError(f"got {option} beside an encoder object; wanted it there: HuggingFaceEncoder(..., {option}=...)")
-        if not model.version:
-            raise ValueError(
-                f"encoder {model.name!r} has an empty version; wanted one that tells it from others of this name, such as '1'"
-            )
+        _check_members(model)
         if num_layers is None:
             num_layers = tuple(model.default_layers)
         return model, choose_layers(num_layers, model.depth, None, model.name)
     encoder = HuggingFaceEncoder(model, None, num_layers, max_length=max_length, overflow=overflow, dtype=dtype, compile=compiled)
     return encoder, encoder.default_layers
+
+
+def _is(value: object, default: str) -> bool:
+    return isinstance(value, str) and value == default  # of an array == gives an array
+
+
+def _check_members(encoder: Encoder) -> None:
+    """Raise TypeError or ValueError if an own encoder does not say what it is."""
+    for name, kind in (("name", str), ("version", str), ("tokenizer_id", str), ("depth", Integral), ("default_layers", Iterable)):
+        value = getattr(encoder, name)
+        if not isinstance(value, kind):
+            raise TypeError(f"encoder {type(encoder).__name__} has {name}={value!r}; wanted {_MEMBERS[kind]}")
+    if not encoder.version:
+        raise ValueError(
+            f"encoder {encoder.name!r} has an empty version; wanted one that tells it from others of this name, such as '1'"
+        )
 
 
 def choose_table(idf: Any, encoder: Encoder) -> IdfTable | None:
@@ -122,7 +135,8 @@ def choose_baseline(rescale: Any, path: Any, encoder: Encoder, lang: str | None)
 
 
 def finite(name: str, value: Any) -> float:
-    """Check a number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    """Check a number that is part of an answer, which is float32."""
+    limit, is_number = torch.finfo(torch.float32).max, isinstance(value, Real) and not isinstance(value, bool)
+    if not (is_number and -limit <= value <= limit):
         raise ValueError(f"got {name}={value!r}; wanted a finite number")
     return float(value)

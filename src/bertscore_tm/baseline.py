@@ -8,10 +8,9 @@ negative: the pair is then less alike than two random sentences.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,14 +39,22 @@ class Baseline:
             name: what the signature calls it.
 
         Raises:
+            TypeError: if they are no numbers.
             ValueError: if there are not three values a layer, or one is not finite or not below 1.
         """
-        self.values = torch.as_tensor(values, dtype=torch.float64, device="cpu").detach().clone()
+        try:
+            self.values = torch.as_tensor(values, dtype=torch.float64, device="cpu").detach().clone()
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            reason = str(error).partition("\n")[0]
+            raise kind(
+                f"got {type(values).__name__} as baseline ({reason}); wanted numbers, [layers, 3] for P, R and F"
+            ) from error
         self.name = name
         if self.values.ndim != 2 or self.values.shape[0] < 1 or self.values.shape[1] != 3:
             raise ValueError(f"got a baseline of shape {list(self.values.shape)}; wanted [layers, 3] for P, R and F")
         if not bool((torch.isfinite(self.values) & (self.values < 1)).all()):
-            raise ValueError("got a baseline with a value that is not finite or not below 1; a baseline is a mean score")
+            raise ValueError("got a baseline with a value that is not finite or not below 1; wanted mean scores")
 
     @classmethod
     def load(cls, path: str | Path) -> Baseline:
@@ -58,13 +65,16 @@ class Baseline:
 
         Raises:
             OSError: if the file cannot be read.
+            TypeError: if ``path`` is no path.
             ValueError: if it has another format; the message names the line.
         """
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"got {type(path).__name__} as the file of a baseline; wanted its path")
         try:
             text = Path(path).read_bytes().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
+        except ValueError as error:  # of a path, too: one with a NUL
             raise ValueError(f"baseline {str(path)!r} is not UTF-8 text ({error}); wanted lines of LAYER,P,R,F") from error
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text.replace("\0", "?"))) if row]
+        rows = [[cell.strip().strip('"') for cell in line.split(",")] for line in text.splitlines() if line]
         if not rows or [cell.upper() for cell in rows[0]] != _HEADER:
             got = ",".join(rows[0])[:80] if rows else "an empty file"
             raise ValueError(f"baseline {str(path)!r} begins with {got!r}; wanted the header LAYER,P,R,F")
@@ -78,7 +88,8 @@ class Baseline:
     def packaged(cls, model: str, lang: str) -> Baseline | None:
         """The packaged table for an encoder (hub name) and a language code, or None."""
         path = _TABLES / lang / f"{model}.tsv"
-        known = not any(part in ("", ".", "..") for part in model.split("/")) and "\\" not in model and path.is_file()
+        inside = not any(part in ("", ".", "..") for part in f"{lang}/{model}".split("/")) and "\\" not in model
+        known = inside and os.path.isfile(path)  # pathlib raises where a name is too long
         return cls(cls.load(path).values, f"{lang}/{model}") if known else None
 
     def rescale(self, scores: Tensor, layers: Sequence[int]) -> Tensor:
@@ -105,12 +116,12 @@ class Baseline:
 
 def _row(path: str, layer: int, row: list[str]) -> list[float]:
     try:
-        if len(row) != 4 or int(float(row[0])) != layer:
+        if len(row) != 4 or float(row[0]) != layer:
             raise ValueError
         values = [float(cell) for cell in row[1:]]
         if not all(math.isfinite(value) and value < 1 for value in values):
             raise ValueError
-    except (ValueError, OverflowError):
+    except ValueError:
         got = ",".join(row)[:80]
         raise ValueError(
             f"baseline {path!r}, line {layer + 2}: got {got!r}; wanted layer {layer} and three finite numbers below 1"

@@ -6,6 +6,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from fractions import Fraction
 from numbers import Integral
 from typing import Any, Generic, TypeVar
 
@@ -26,7 +27,7 @@ def parse_bytes(size: Any) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", str(size).lower())
     if not found or found[2] not in _UNITS:
         raise ValueError(f"got embedding_cache={size!r}; wanted a number of bytes or a text such as '512MB' (0: no cache)")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(Fraction(found[1]) * _UNITS[found[2]])
 
 
 class Cache(Generic[Value]):

@@ -9,13 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from . import __version__
 from .idf import IdfTable
 from .metric import BERTScore
 from .scoring import NAMES
-from .textfiles import join_references, read_texts
+from .textfiles import join_references, printable, read_texts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,13 +36,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
     except (OSError, ValueError, TypeError, ArithmeticError) as error:
-        print(f"bertscore-tm: error: {str(error).replace('model_name_or_path', '--model')}", file=sys.stderr)
+        said = str(error).replace("model_name_or_path", "--model")
+        print(f"bertscore-tm: error: {printable(said)}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130  # as a shell has it
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """Its messages quote what was given, which may hold commands to the terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="bertscore-tm", description="BERTScore of generated texts against references.")
+    parser = _Parser(prog="bertscore-tm", description="BERTScore of generated texts against references.")
     parser.add_argument("--version", action="version", version=f"bertscore-tm {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     score = commands.add_parser(
@@ -121,8 +131,7 @@ def _score(options: argparse.Namespace) -> None:
             )
     if not references:
         raise ValueError(f"got no texts in {', '.join(map(repr, options.references))}; wanted one a line")
-    if options.output is not None:
-        open(options.output, "a", encoding="utf-8").close()  # a folder that does not exist is noticed before the work
+    _check_output(options)
     metric = _metric(options)
     results = []
     for name, texts in zip(options.candidates, systems):
@@ -136,6 +145,22 @@ def _score(options: argparse.Namespace) -> None:
     else:
         with open(options.output, "w", encoding="utf-8") as stream:
             stream.write(text)
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """Notice before the work what would fail after it."""
+    output = options.output
+    if output is None:
+        if sys.stdout is None:  # the shell's >&-
+            raise OSError("standard output is closed; wanted an open one, or --output")
+        return
+    for name in (*options.candidates, *options.references, options.idf, options.baseline_path):
+        if isinstance(name, str) and os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
+            raise ValueError(f"got {output!r} as --output, which is read; wanted another file")
+    try:
+        open(output, "a", encoding="utf-8").close()
+    except ValueError as error:  # a NUL
+        raise ValueError(f"got {output!r} as --output ({error}); wanted the name of a file") from error
 
 
 def _single(name: str, column: str | None) -> list[str]:
@@ -165,12 +190,17 @@ def _metric(options: argparse.Namespace) -> BERTScore:
         max_length=options.max_length,
         dtype=options.dtype,
         batch_tokens=options.batch_tokens,
-        verbose=not options.quiet and sys.stderr.isatty(),
+        verbose=not options.quiet and sys.stderr is not None and sys.stderr.isatty(),
     )
     try:
-        return metric.to(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if device.type == "meta":
+            raise RuntimeError("it holds no numbers")
+        return metric.to(device)
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"got --device {options.device}, which cannot be used here ({str(error).splitlines()[0]})") from error
+        raise ValueError(
+            f"got --device {options.device}, which cannot be used here ({str(error).splitlines()[0]}); wanted cpu or cuda"
+        ) from error
 
 
 Results = list[tuple[str, dict[str, Any]]]
@@ -182,7 +212,7 @@ def _as_text(results: Results, signature: str, per_sample: bool) -> str:
     for name, scores in results:
         for prefix in _prefixes(scores):
             columns = [scores[prefix + part] for part in NAMES]
-            label = " ".join(filter(None, [name if len(results) > 1 else "", prefix.rstrip("_")]))
+            label = " ".join(filter(None, [printable(name) if len(results) > 1 else "", prefix.rstrip("_")]))
             if per_sample:
                 for row in zip(*(column.tolist() for column in columns)):
                     lines.append("\t".join(f"{value:.6f}" for value in row) + (f"\t{label}" if label else ""))
@@ -199,9 +229,9 @@ def _as_tsv(results: Results, signature: str, per_sample: bool) -> str:
             lines.append("\t".join(["system", *(["row"] if per_sample else []), *scores]))
         if per_sample:
             rows = zip(*(column.tolist() for column in scores.values()))
-            lines += ["\t".join([name, str(i), *(f"{v:.6f}" for v in row)]) for i, row in enumerate(rows)]
+            lines += ["\t".join([printable(name), str(i), *(f"{v:.6f}" for v in row)]) for i, row in enumerate(rows)]
         else:
-            lines.append("\t".join([name, *(f"{_mean(column):.6f}" for column in scores.values())]))
+            lines.append("\t".join([printable(name), *(f"{_mean(column):.6f}" for column in scores.values())]))
     return "\n".join([*lines, f"# {signature}"]) + "\n"
 
 
@@ -212,7 +242,7 @@ def _as_json(results: Results, signature: str, per_sample: bool) -> str:
         means = {key: _mean(column) if len(column) else None for key, column in scores.items()}
         samples = {"samples": {key: column.tolist() for key, column in scores.items()}} if per_sample else {}
         systems.append({"system": name, **means, **samples})
-    return json.dumps({"signature": signature, "systems": systems}, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps({"signature": signature, "systems": systems}, indent=1) + "\n"  # ASCII: nothing commands a terminal
 
 
 def _prefixes(scores: dict[str, Any]) -> list[str]:

@@ -58,7 +58,11 @@ def bert_score(
     refuse_unknown(options, Scorer)
     rows = read_rows(preds, target)
     scorer = Scorer(model_name_or_path, num_layers, **options)
-    where = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        where = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
+    except (RuntimeError, TypeError, ValueError) as error:
+        kind = ValueError if isinstance(device, str) else TypeError
+        raise kind(f"got device={device!r}; wanted 'cpu', 'cuda', a torch.device or None") from error
     with torch.no_grad():
         matched = scorer.match(rows, where)
         table = scorer.table

@@ -77,9 +77,9 @@ class HuggingFaceEncoder:
             TypeError: if an argument has the wrong type.
             ValueError: if an option or a layer does not exist.
         """
-        if dtype not in _DTYPES:
+        if not isinstance(dtype, str) or dtype not in _DTYPES:
             raise ValueError(f"got dtype={dtype!r}; wanted one of {', '.join(map(repr, _DTYPES))}")
-        if overflow not in _OVERFLOWS:
+        if not isinstance(overflow, str) or overflow not in _OVERFLOWS:
             raise ValueError(f"got overflow={overflow!r}; wanted one of {', '.join(map(repr, _OVERFLOWS))}")
         self.dtype, self.overflow, self._compile, self._revision = dtype, overflow, compile, revision
         self._safetensors_only = safetensors_only
@@ -270,7 +270,7 @@ def _load(what: str, source: names.Source, factory: Any, revision: str | None, *
             raise ValueError("it has no vocabulary")  # transformers 5 makes one up where there are no files
         return loaded
     except Exception as error:
-        reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"
+        reason = f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no reason given'])[0]!r}"
         if source.folder:
             raise OSError(
                 f"could not load the {what} of the encoder in folder {source.name!r} ({reason}); wanted a folder that "

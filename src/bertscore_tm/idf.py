@@ -10,9 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
+import os
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -66,19 +69,21 @@ class IdfTable:
             tokenizer: identity of the tokenizer, as `Encoder.tokenizer_id` gives it.
 
         Raises:
-            TypeError: if a key is no integer or a weight no number.
-            ValueError: if there are no weights, or one is negative or not finite.
+            TypeError: if a key is no integer, a weight no number, or something else of another type.
+            ValueError: if there are no weights, or one is negative or not finite, or a key has more than 64 bits.
         """
+        if not isinstance(weights, Mapping):
+            raise TypeError(f"got {type(weights).__name__} as an idf table; wanted a mapping from token id to weight")
         if not weights and unseen is None:
             raise ValueError("got an idf table without weights; wanted {token id: weight} with at least one entry")
-        for token, weight in weights.items():
-            if isinstance(token, bool) or not hasattr(token, "__index__"):
-                raise TypeError(f"got the key {token!r} in an idf table; wanted a token id (an integer)")
-            _check_weight(f"for token {token} in an idf table", weight)
-        self.unseen = float(max(weights.values()) if unseen is None else unseen)
-        _check_weight("for unseen tokens in an idf table", self.unseen)
+        if documents is not None and (isinstance(documents, bool) or not isinstance(documents, Integral)):
+            raise TypeError(f"got documents={documents!r} for an idf table; wanted the number of texts behind it, or None")
+        if tokenizer is not None and not (isinstance(tokenizer, str) and tokenizer.isprintable()):
+            raise TypeError(f"got tokenizer={tokenizer!r} for an idf table; wanted the tokenizer_id of an encoder, or None")
+        known = {_token_id(token): _weight(f"for token {token}", weight) for token, weight in weights.items()}
+        self.unseen = max(known.values()) if unseen is None else _weight("for unseen tokens", unseen)
         self.documents, self.tokenizer = documents, tokenizer
-        pairs = sorted((int(token), float(weight)) for token, weight in weights.items())
+        pairs = sorted(known.items())
         self._token = torch.tensor([token for token, _ in pairs], dtype=torch.int64, device="cpu")
         self._weight = torch.tensor([weight for _, weight in pairs], dtype=torch.float64, device="cpu")
 
@@ -97,11 +102,15 @@ class IdfTable:
             encoder: whose tokenizer to use, for example ``HuggingFaceEncoder("minilm")``.
 
         Raises:
+            TypeError: if a text is no string, or the encoder none.
             ValueError: if there are no texts.
         """
-        if not hasattr(encoder, "tokenize"):
+        if not hasattr(encoder, "tokenize") or isinstance(encoder, type):
             raise TypeError(f"got {type(encoder).__name__} as encoder; wanted an object such as HuggingFaceEncoder('minilm')")
-        listed = [texts] if isinstance(texts, str) else list(texts)
+        try:
+            listed = [texts] if isinstance(texts, str) else list(texts)
+        except TypeError as error:
+            raise TypeError(f"got {type(texts).__name__} as texts of an idf table ({error}); wanted strings") from error
         for row, text in enumerate(listed):
             if not isinstance(text, str):
                 raise TypeError(f"got {type(text).__name__} in row {row} of the texts of an idf table; wanted a string")
@@ -148,8 +157,11 @@ class IdfTable:
 
         Raises:
             OSError: if the file cannot be read.
+            TypeError: if ``path`` is no path.
             ValueError: if it is not such a table.
         """
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"got {type(path).__name__} as the file of an idf table; wanted its path")
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
             if data["format"] != _FORMAT:
@@ -157,14 +169,34 @@ class IdfTable:
             weights = {int(token): weight for token, weight in data["weights"].items()}
             return cls(weights, data["unseen"], data["documents"], data["tokenizer"])
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{str(path)!r} is no idf table ({error}); wanted a file that IdfTable.save wrote") from error
+            reason = str(error)[:200]  # it may quote much of the file
+            raise ValueError(f"{str(path)!r} is no idf table ({reason}); wanted a file that IdfTable.save wrote") from error
 
     def _pairs(self) -> list[tuple[int, float]]:
         return list(zip(self._token.tolist(), self._weight.tolist()))
 
 
-def _check_weight(where: str, weight: object) -> None:
-    if isinstance(weight, bool) or not hasattr(weight, "__float__"):
-        raise TypeError(f"got the weight {weight!r} {where}; wanted a number")
-    if not 0 <= float(weight) < 1e100:  # sums of weights must stay finite
-        raise ValueError(f"got the weight {weight!r} {where}; wanted a finite number that is not negative")
+def _token_id(token: Any) -> int:
+    try:
+        if isinstance(token, bool):
+            raise TypeError
+        number = operator.index(token)
+    except TypeError:
+        raise TypeError(f"got the key {token!r} in an idf table; wanted a token id (an integer)") from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"got the key {token} in an idf table; wanted a token id, an integer of 64 bits")
+    return number
+
+
+def _weight(where: str, weight: Any) -> float:
+    try:
+        if isinstance(weight, bool) or not hasattr(weight, "__float__"):  # float() reads texts, too
+            raise TypeError
+        number = float(weight)
+    except OverflowError:  # an integer with hundreds of digits
+        number = math.inf
+    except (TypeError, ValueError, RuntimeError):  # an array of several numbers
+        raise TypeError(f"got the weight {weight!r} {where} in an idf table; wanted a number") from None
+    if not 0 <= number < 1e100:  # sums of weights must stay finite
+        raise ValueError(f"got the weight {weight!r} {where} in an idf table; wanted a finite number that is not negative")
+    return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -136,12 +137,14 @@ def choose_layers(num_layers: int | Sequence[int] | str | None, depth: int, defa
         if num_layers != "all":
             raise ValueError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
         return tuple(range(depth + 1))
-    if isinstance(num_layers, Tensor):
-        num_layers = num_layers.tolist()
-    listed = list(num_layers) if isinstance(num_layers, Iterable) else [num_layers]
-    if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in listed):
-        raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
-    layers = tuple(int(layer) for layer in listed)
+    listed: Any = num_layers.tolist() if hasattr(num_layers, "tolist") else num_layers  # of arrays and tensors
+    listed = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, bytes) else [listed]
+    try:
+        if any(isinstance(layer, bool) for layer in listed):
+            raise TypeError
+        layers = tuple(map(operator.index, listed))
+    except TypeError:
+        raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None") from None
     if not layers or len(set(layers)) < len(layers):
         raise ValueError(f"got num_layers={num_layers!r}; wanted at least one layer, and each only once")
     for layer in layers:

@@ -111,9 +111,9 @@ class BERTScore(PackedMetric):
             ValueError: if an option, layer, language or baseline does not exist.
         """
         refuse_unknown(kwargs, BERTScore, METRIC_OPTIONS)
-        if score not in (*NAMES, None):
+        if score is not None and not (isinstance(score, str) and score in NAMES):
             raise ValueError(f"got score={score!r}; wanted 'f1', 'precision', 'recall' or None")
-        if reduction not in ("mean", "none"):
+        if not isinstance(reduction, str) or reduction not in ("mean", "none"):
             raise ValueError(f"got reduction={reduction!r}; wanted 'mean' or 'none'")
         super().__init__(**kwargs)
         self.scorer = Scorer(

@@ -61,7 +61,7 @@ def find(name: str | os.PathLike[str]) -> Source:
             f"got {type(name).__name__} as encoder; wanted a hub name, a folder, the alias 'minilm' or an object with "
             "the methods of bertscore_tm.Encoder (wrap a transformers model as HuggingFaceEncoder(model, tokenizer))"
         )
-    text = os.fspath(name)
+    text = os.fsdecode(name)
     if not text.strip():
         raise ValueError("got an empty name as encoder; wanted a hub name, a folder or the alias 'minilm'")
     hub_name = _ALIASES.get(text.lower(), text)
@@ -72,7 +72,9 @@ def find(name: str | os.PathLike[str]) -> Source:
         return Source(hub_name, str(Path(spec.submodule_search_locations[0]) / "model"), True)
     if _can_only_be_a_folder(text) or not isinstance(name, str):
         tried = ", ".join(repr(str(base)) for base in _bases())
-        raise FileNotFoundError(f"the encoder folder {text!r} was not found (relative paths were tried from {tried})")
+        raise FileNotFoundError(
+            f"the encoder folder {text!r} was not found (relative paths were tried from {tried}); wanted one with a config.json"
+        )
     return Source(hub_name, hub_name, False)
 
 
@@ -125,10 +127,15 @@ def _table() -> dict[str, Any]:
 
 
 def _folder(text: str) -> Path | None:
+    try:
+        expanded = os.path.expanduser(text)  # pathlib raises of a user who does not exist
+    except ValueError:  # of one who cannot exist, such as ~\0
+        return None
     for base in _bases():
-        path = base / Path(text).expanduser()
-        # A folder that merely has the name of a hub model, such as one of outputs, is not meant.
-        if path.is_dir() and (_can_only_be_a_folder(text) or (path / "config.json").is_file()):
+        path = base / expanded
+        # A folder that merely has the name of a hub model, such as one of outputs, is not meant. (os.path says no where pathlib
+        # raises: of a name that is too long.)
+        if os.path.isdir(path) and (_can_only_be_a_folder(text) or os.path.isfile(path / "config.json")):
             return path.resolve()
     return None
 

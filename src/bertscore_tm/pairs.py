@@ -7,6 +7,7 @@ Before the matches things are large and stay here; after them there is one simil
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -117,12 +118,17 @@ def _ids(sample_ids: Any, rows: int) -> list[int] | None:
         listed = [sample_ids] if one else list(sample_ids)
     ids = []
     for row, value in enumerate(listed):
-        value = value.item() if hasattr(value, "item") else value
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"got {_kind(value)} in row {row} of sample_ids; wanted an integer, the row's place in the data set")
-        if not -(2**63) <= int(value) < 2**63:
+        try:
+            number: Any = value.item() if hasattr(value, "item") else value
+            if isinstance(number, bool):
+                raise TypeError
+            number = operator.index(number)
+        except (TypeError, ValueError, RuntimeError):  # the last two of arrays and tensors of several numbers
+            wanted = "wanted an integer, the row's place in the data set"
+            raise TypeError(f"got {_kind(value)} in row {row} of sample_ids; {wanted}") from None
+        if not -(2**63) <= number < 2**63:
             raise ValueError(f"got {value} in row {row} of sample_ids; wanted an integer of 64 bits")
-        ids.append(int(value))
+        ids.append(number)
     if len(ids) != rows:
         raise ValueError(f"got {len(ids)} sample_ids for {rows} predictions; wanted one for each")
     return ids

@@ -55,7 +55,7 @@ class Scorer:
         for name, value in (("match_special_tokens", match_special_tokens), ("compile", compile), ("verbose", verbose)):
             if not isinstance(value, bool):
                 raise TypeError(f"got {name}={value!r}; wanted True or False")
-        if multi_reference not in ("max", "best_f1", "mean"):
+        if not isinstance(multi_reference, str) or multi_reference not in ("max", "best_f1", "mean"):
             raise ValueError(f"got multi_reference={multi_reference!r}; wanted 'max', 'best_f1' or 'mean'")
         self.match_special_tokens, self.multi_reference, self.verbose = match_special_tokens, multi_reference, verbose
         self.empty_score = finite("empty_score", empty_score)

@@ -48,7 +48,7 @@ def weighted_mean(side: Side, weigh: Weigh = equal_weights) -> tuple[Tensor, Ten
     pair = torch.repeat_interleave(torch.arange(len(length), device=length.device), length)
     weight = weigh(side.token)
     total = weight.new_zeros(len(length)).index_add_(0, pair, weight)
-    weightless = (total <= 0) & (length > 0)
+    weightless = (total < torch.finfo(total.dtype).tiny) & (length > 0)  # below it numbers lose their digits
     weight = weight.masked_fill(weightless[pair], 1.0)
     total = torch.where(weightless, length.to(total.dtype), total)
     summed = weight.new_zeros(len(length), side.similarity.shape[1])

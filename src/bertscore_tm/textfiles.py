@@ -7,7 +7,8 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 _COLUMNS = " (--candidate-column, --reference-column)"
@@ -54,15 +55,27 @@ def join_references(files: Sequence[list[str | list[str]]], names: Sequence[str]
     return [[text for item in row for text in ([item] if isinstance(item, str) else item)] for row in zip(*files)]
 
 
+def printable(text: str) -> str:
+    """A text in which escape sequences stand for all that is not to be seen: it could command a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _listed(names: Iterable[str]) -> str:
+    said = printable(", ".join(islice(names, 50)))
+    return said if len(said) <= 300 else f"{said[:300]}..."
+
+
 def _decode(name: str) -> str:
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    if name == "-" and sys.stdin is None:  # the shell's <&-
+        raise OSError("got - where standard input is closed; wanted an open one, or a file")
     try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         if name.lower().endswith(".gz"):
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read()
         return data.decode("utf-8-sig")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{name!r} is no whole gzip file ({error})") from error
-    except UnicodeDecodeError as error:
+        raise ValueError(f"{name!r} is no whole gzip file ({error}); wanted one, or a name without .gz") from error
+    except ValueError as error:  # of the name, too: one with a NUL
         raise ValueError(f"{name!r} is not UTF-8 text ({error}); wanted one text a line, in UTF-8") from error
 
 
@@ -71,9 +84,9 @@ def _tsv(name: str, lines: list[str], column: str | None) -> list[str | list[str
         raise ValueError(f"{name!r} is empty; wanted a header line with the names of the columns")
     header, *rows = (line.split("\t") for line in lines)
     if column is None and len(header) != 1:
-        raise ValueError(f"{name!r} has the columns {', '.join(header)}; wanted the name of one of them{_COLUMNS}")
+        raise ValueError(f"{name!r} has the columns {_listed(header)}; wanted the name of one of them{_COLUMNS}")
     if column is not None and column not in header:
-        raise ValueError(f"{name!r} has no column {column!r}; it has {', '.join(header)}")
+        raise ValueError(f"{name!r} has no column {column!r}; it has {_listed(header)}")
     place = header.index(column) if column is not None else 0
     for number, row in enumerate(rows, 2):
         if len(row) != len(header):
@@ -89,9 +102,9 @@ def _json(name: str, number: int, line: str, key: str | None) -> str | list[str]
         raise ValueError(f"{where}: got {line[:60]!r}, which is no JSON ({error}); wanted an object, a text or a list") from error
     if isinstance(value, dict):
         if key is None and len(value) != 1:
-            raise ValueError(f"{where} has the keys {', '.join(value)}; wanted the name of one of them{_COLUMNS}")
+            raise ValueError(f"{where} has the keys {_listed(value)}; wanted the name of one of them{_COLUMNS}")
         if key is not None and key not in value:
-            raise ValueError(f"{where} has no key {key!r}; it has {', '.join(value)}")
+            raise ValueError(f"{where} has no key {key!r}; it has {_listed(value)}")
         value = value[key] if key is not None else next(iter(value.values()))
     if isinstance(value, str) or (isinstance(value, list) and value and all(isinstance(text, str) for text in value)):
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -120,20 +121,19 @@ class Tokenizer:
         return [list(ids) for ids in encoded["input_ids"]]
 
     def _limit(self, positions: int | None, max_length: int | None) -> int | None:
-        if max_length is not None and (isinstance(max_length, bool) or not hasattr(max_length, "__index__")):
-            raise TypeError(f"got max_length={max_length!r}; wanted a number of tokens or None")
         markers = len(self._before) + len(self._after)
-        if max_length is not None and max_length <= markers:
-            raise ValueError(
-                f"got max_length={max_length}; wanted at least {markers + 1}, because the tokenizer adds {markers} markers"
-            )
+        if max_length is not None:
+            max_length = _whole(max_length)
+            if max_length <= markers:
+                raise ValueError(
+                    f"got max_length={max_length}; wanted at least {markers + 1}, because the tokenizer adds {markers} markers"
+                )
         declared = getattr(self._tokenizer, "model_max_length", None)
-        declared = int(declared) if declared is not None and 0 < declared < _NO_LIMIT else None
-        if declared is not None and declared <= markers:
-            raise ValueError(
-                f"the tokenizer declares model_max_length={declared}, which leaves no room beside its {markers} markers"
-            )
-        given = [int(limit) for limit in (positions, max_length, declared) if limit is not None]
+        declared = int(declared) if isinstance(declared, (int, float)) and 0 < declared < _NO_LIMIT else None
+        for limit, source in ((declared, "the tokenizer declares model_max_length"), (positions, "the encoder's positions")):
+            if limit is not None and limit <= markers:
+                raise ValueError(f"{source}={limit}, which leaves no room beside the {markers} markers; wanted more")
+        given = [limit for limit in (positions, max_length, declared) if limit is not None]
         return min(given) if given else None
 
     def _identity(self) -> str:
@@ -143,6 +143,15 @@ class Tokenizer:
         kind = type(self._tokenizer).__name__.removesuffix("Fast") + ("+prefix_space" if byte_level else "")
         kind += "+left" if getattr(self._tokenizer, "truncation_side", "right") == "left" else ""
         return f"{kind}@{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}"
+
+
+def _whole(max_length: Any) -> int:
+    try:
+        if not isinstance(max_length, bool):
+            return operator.index(max_length)
+    except TypeError:  # arrays of several numbers offer __index__, too
+        pass
+    raise TypeError(f"got max_length={max_length!r}; wanted a number of tokens or None")
 
 
 def _encodable(text: str) -> str:
@@ -169,5 +178,5 @@ def position_limit(config: Any) -> int | None:
         return None
     if getattr(config, "model_type", "") in _OFFSET_POSITIONS:
         padding = getattr(config, "pad_token_id", None)
-        return positions - ((1 if padding is None else padding) + 1)
+        return positions - ((padding if isinstance(padding, int) else 1) + 1)
     return positions
