@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--candidates", type=Path, help="one text a line; without it docstrings are used")
     parser.add_argument("--references", type=Path)
     parser.add_argument("--name", default="docstrings", help="of the data, for the results")
-    parser.add_argument("--pairs", type=int, default=1_000, help="how many of them")
+    parser.add_argument("--pairs", type=int, default=400, help="how many of them")
     parser.add_argument("--model", default="minilm")
     parser.add_argument("--layer", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)

@@ -49,6 +49,8 @@ def peak() -> float:
 
 
 def _rank(rank: int, ranks: int, store: str, pairs: int, model: str, layer: int, queue: Any) -> None:
+    from contestants import matmul_rate
+
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
     preds, refs = from_docstrings(pairs)
@@ -59,7 +61,9 @@ def _rank(rank: int, ranks: int, store: str, pairs: int, model: str, layer: int,
     start = time.perf_counter()
     metric.update(preds[rank::ranks], refs[rank::ranks])
     metric.compute()
-    queue.put(time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    dist.barrier()
+    queue.put((seconds, matmul_rate(model)))
     dist.destroy_process_group()
 
 
@@ -71,10 +75,10 @@ def ranks(count: int, pairs: int, model: str, layer: int) -> dict[str, float]:
         started = [context.Process(target=_rank, args=arg) for arg in args]
         for process in started:
             process.start()
-        seconds = max(queue.get() for _ in started)
+        seconds, rates = zip(*(queue.get() for _ in started))
         for process in started:
             process.join()
-    return {"seconds": seconds}
+    return {"seconds": max(seconds), "matmul_gflop_s": sum(rates) / 1e9}
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def flops(texts: Sequence[str], model: str, layers: int) -> float:
     return float(layers * (products + attention))
 
 
-def matmul_rate(model: str, dtype: torch.dtype = torch.float32, rows: int = 2_048, seconds: float = 1.0) -> float:
+def matmul_rate(model: str, dtype: torch.dtype = torch.float32, rows: int = 2_048, seconds: float = 3.0) -> float:
     """Operations a second of plain matrix products of one layer's shapes."""
     width, between = shapes(model)
     sizes = [(width, width)] * 4 + [(width, between), (between, width)]
@@ -96,15 +96,16 @@ def matmul_rate(model: str, dtype: torch.dtype = torch.float32, rows: int = 2_04
     return done / (time.perf_counter() - start)
 
 
-def alternate(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each, taken in turn, so that all see the same machine."""
+def alternate(runs: dict[str, Run], rounds: int, results: dict[str, Any] | None = None) -> dict[str, list[float]]:
+    """Seconds of each, taken in turn, so that all see the same machine; what they returned last goes into ``results``."""
+    results = {} if results is None else results
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(rounds):
             for name, run in runs.items():
                 start = time.perf_counter()
-                run()
+                results[name] = run()
                 seconds[name].append(time.perf_counter() - start)
     return seconds
 

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -29,19 +30,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        options.command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned
+            options.command(options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, `head` for example, has seen enough
         with suppress(io.UnsupportedOperation):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
-    except (OSError, ValueError, TypeError, ArithmeticError) as error:
+    except (OSError, ValueError, TypeError, ArithmeticError, MemoryError) as error:
         said = str(error).replace("model_name_or_path", "--model")
         print(f"bertscore-tm: error: {printable(said)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130  # as a shell has it
     return 0
+
+
+def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
+    """A line without the place in the code, which is nobody's business here."""
+    print(f"bertscore-tm: warning: {printable(str(message).removeprefix('BERTScore: '))}", file=sys.stderr)
 
 
 class _Parser(argparse.ArgumentParser):
