@@ -22,8 +22,6 @@ import torch
 import transformers
 from texts import from_docstrings, from_files
 
-RESULTS = Path(__file__).with_name("results")
-
 
 def machine() -> dict[str, str]:
     """What a reader needs to know to compare."""
@@ -48,6 +46,7 @@ def main() -> None:
     parser.add_argument("--model", default="minilm")
     parser.add_argument("--layer", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of RESULTS.md and results/")
     parser.add_argument("--only", nargs="+", choices=list(measures.ALL), default=list(measures.ALL))
     options = parser.parse_args()
     if (options.candidates is None) != (options.references is None):
@@ -58,8 +57,9 @@ def main() -> None:
     preds, refs = given or from_docstrings(options.pairs)
     pairs = (preds[: options.pairs], refs[: options.pairs])
     setting = measures.Setting(pairs, options.model, options.layer, options.rounds)
-    file = RESULTS / f"{options.name}.json"
-    RESULTS.mkdir(exist_ok=True)
+    results = options.out / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    file = results / f"{options.name}.json"
     saved = json.loads(file.read_text()) if file.exists() else {}
     for name in options.only:
         begun = time.perf_counter()
@@ -75,7 +75,7 @@ def main() -> None:
         }
         file.write_text(json.dumps(saved, indent=1) + "\n")
         print(f"{name} ({time.perf_counter() - begun:.0f} s): {report.line(name, saved[name])}", flush=True)
-    report.write(RESULTS, Path(__file__).with_name("RESULTS.md"))
+    report.write(results, options.out / "RESULTS.md")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,8 @@ def line(name: str, numbers: Numbers) -> str:
 def write(results: Path, target: Path) -> None:
     """Render all result files, one table a data set."""
     lines = ["# Results", "", "Made by `make bench` (`benchmarks/bench.py`); the raw numbers are in `benchmarks/results`.", ""]
-    for file in sorted(results.glob("*.json"), key=lambda path: (path.stem != "docstrings", path.stem)):
+    files = (path for path in results.glob("*.json") if path.stem != "scaling")
+    for file in sorted(files, key=lambda path: (path.stem != "docstrings", path.stem)):
         saved = json.loads(file.read_text())
         rows = {name: saved[name] for name in ROWS if name in saved}
         if not rows:
