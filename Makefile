@@ -19,7 +19,7 @@ demo test test-slow test-oldest bench fuzz: export HF_HUB_OFFLINE := 1
 .PHONY: help setup demo test test-slow test-hub test-oldest bench fuzz lint format clean distclean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/dev.stamp ## Install everything for development into .venv
 

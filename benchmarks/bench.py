@@ -40,14 +40,14 @@ def machine() -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--candidates", type=Path, help="one text a line; without it docstrings are used")
-    parser.add_argument("--references", type=Path)
+    parser.add_argument("--references", type=Path, help="one text a line, in the order of the candidates")
     parser.add_argument("--name", default="docstrings", help="of the data, for the results")
-    parser.add_argument("--pairs", type=int, default=400, help="how many of them")
+    parser.add_argument("--pairs", type=int, default=400, help="how many of them (400); below a hundred all is noise")
     parser.add_argument("--model", default="minilm")
-    parser.add_argument("--layer", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--layer", type=int, default=5, help="hidden state (5)")
+    parser.add_argument("--rounds", type=int, default=3, help="times that everything is repeated (3)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of RESULTS.md and results/")
-    parser.add_argument("--only", nargs="+", choices=list(measures.ALL), default=list(measures.ALL))
+    parser.add_argument("--only", nargs="+", choices=list(measures.ALL), default=list(measures.ALL), help="all")
     options = parser.parse_args()
     if (options.candidates is None) != (options.references is None):
         parser.error("got one of --candidates and --references; wanted both or neither")
@@ -62,6 +62,7 @@ def main() -> None:
     file = results / f"{options.name}.json"
     saved = json.loads(file.read_text()) if file.exists() else {}
     for name in options.only:
+        print(f"{name} ...", end=" ", flush=True)
         begun = time.perf_counter()
         numbers = measures.ALL[name](setting)
         saved[name] = {
@@ -74,7 +75,7 @@ def main() -> None:
             **numbers,
         }
         file.write_text(json.dumps(saved, indent=1) + "\n")
-        print(f"{name} ({time.perf_counter() - begun:.0f} s): {report.line(name, saved[name])}", flush=True)
+        print(f"({time.perf_counter() - begun:.0f} s): {report.line(name, saved[name])}", flush=True)
     report.write(results, options.out / "RESULTS.md")
 
 

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
     except (OSError, ValueError, TypeError, ArithmeticError, MemoryError) as error:
-        said = str(error).replace("model_name_or_path", "--model")
+        said = str(error).replace("model_name_or_path", "--model").replace(" or lang (", " or --lang (")
         print(f"bertscore-tm: error: {printable(said)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -61,19 +61,22 @@ def warn(facts: Mapping[str, int | float], empty_score: float, limit: int | None
         said.append(layer_note)
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     if said and not (distributed and torch.distributed.get_rank() > 0):
-        warnings.warn(f"BERTScore: {'; '.join(said)}.", BERTScoreWarning, stacklevel=4)
+        _say(f"{'; '.join(said)}.")
 
 
 def warn_of_memory(batch_tokens: int, device: torch.device) -> None:
     """Say that the batches are smaller from now on."""
-    message = (
-        f"BERTScore: ran out of memory on {device} and went on with batches of {batch_tokens:,} padded tokens; nothing is lost, "
+    _say(
+        f"ran out of memory on {device} and went on with batches of {batch_tokens:,} padded tokens; nothing is lost, "
         f"but set batch_tokens={batch_tokens} to begin with that."
     )
-    warnings.warn(message, BERTScoreWarning, stacklevel=6)
 
 
 def warn_of_units(dtype: str) -> None:
     """Say that a dtype is no gain on this CPU."""
-    message = f"BERTScore: this CPU has no units for {dtype}; dtype='float32' is faster here, and exact."
-    warnings.warn(message, BERTScoreWarning, stacklevel=8)
+    _say(f"this CPU has no units for {dtype}; dtype='float32' is faster here, and exact.")
+
+
+def _say(message: str) -> None:
+    """Warn, without a place in the code: it would be one of ours or of torchmetrics, and it is the data that is meant."""
+    warnings.warn_explicit(f"BERTScore: {message}", BERTScoreWarning, "bertscore_tm", 0)
