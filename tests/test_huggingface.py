@@ -812,6 +812,30 @@ def test_versions_of_weights(tmp_path: Path) -> None:
     assert saved(tmp_path / "two", 2) != first
 
 
+def test_weights_that_lack_tensors_are_refused(tiny: Tiny, tmp_path: Path) -> None:
+    """They would be random, and others in each process."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    folder = copied(tiny("bert"), tmp_path / "enc")
+    file = Path(folder) / "model.safetensors"
+    tensors = safetensors.load_file(file)
+    gone = [name for name in tensors if "layer.1.attention" in name]
+    safetensors.save_file({name: t for name, t in tensors.items() if name not in gone}, file, {"format": "pt"})
+    with pytest.raises(OSError, match=rf"lack {len(gone)} of the tensors .*layer\.1\.attention.*would be random; wanted all"):
+        bert_score(*ROWS, folder, 2)
+
+
+def test_a_changed_configuration_is_another_encoder(tiny: Tiny, tmp_path: Path) -> None:
+    folder = copied(tiny("bert"), tmp_path / "enc")
+    before = bert_score(*ROWS, folder, 2)["f1"]
+    version = HuggingFaceEncoder(folder).version
+    config = json.loads((Path(folder) / "config.json").read_text())
+    (Path(folder) / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 10.0}))
+    assert HuggingFaceEncoder(folder).version != version
+    assert not torch.allclose(bert_score(*ROWS, folder, 2)["f1"], before, atol=1e-4)
+    (Path(folder) / "config.json").write_text(json.dumps({**config, "transformers_version": "0.0"}))
+    assert HuggingFaceEncoder(folder).version == version
+
+
 def test_weights_that_are_a_pickle_need_trust(tiny: Tiny, tmp_path: Path) -> None:
     folder = copied(tiny("bert"), tmp_path / "enc")
     torch.save(own_model(folder).state_dict(), Path(folder) / "pytorch_model.bin")

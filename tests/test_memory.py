@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import random
 import resource
 import shutil
 import warnings
@@ -150,6 +151,26 @@ def test_memory_that_runs_out_in_matching(
         assert torch.allclose(got[name], values, rtol=0, atol=1e-6), name
 
 
+@pytest.mark.filterwarnings("ignore::bertscore_tm.BERTScoreWarning")  # of the empty text, and of memory
+def test_memory_that_runs_out_where_all_came_from_the_cache(inner: HuggingFaceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pass was tried then, so none is known to be too large: the batches are halved, not ruined."""
+    metric = BERTScore(Small(inner, 10_000), embedding_cache="1MB", batch_tokens=1_000)
+    metric.update(PREDS, REFS)
+    value = metric.compute()
+    run, failures = pairs.match, [MemoryError(), MemoryError()]
+
+    def tight(*args: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return run(*args)
+
+    monkeypatch.setattr(pairs, "match", tight)
+    metric.reset()
+    metric.update(PREDS, REFS)
+    assert metric.encoder.budget(torch.device("cpu")) >= 500
+    assert metric.compute() == pytest.approx(float(value), abs=1e-6)
+
+
 def test_other_errors_are_passed_on(inner: HuggingFaceEncoder) -> None:
     encoder = Small(inner, 0, lambda: RuntimeError("expected scalar type Float but found Half"))
     with pytest.raises(RuntimeError, match="expected scalar type"):
@@ -211,6 +232,19 @@ def resident() -> float:
     """Memory of this process in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
+def test_memory_does_not_grow_with_the_chunks(minilm: str) -> None:
+    """Small results between large freed blocks kept the C library from using these again."""
+    metric = BERTScore(minilm, 1, embedding_cache=0)
+    metric.update(["load"], ["the weights"])
+    dice, words = random.Random(0), "it rained all day long in the hills by sea and snow fell on a town of stone".split()
+    preds, refs = ([" ".join(dice.choices(words, k=10)) for _ in range(6_000)] for _ in range(2))
+    before = resident()
+    metric.update(preds, refs)
+    assert resident() - before < 120
 
 
 @pytest.mark.slow

@@ -162,13 +162,24 @@ def _check_output(options: argparse.Namespace) -> None:
         if sys.stdout is None:  # the shell's >&-
             raise OSError("standard output is closed; wanted an open one, or --output")
         return
-    for name in (*options.candidates, *options.references, options.idf, options.baseline_path):
-        if isinstance(name, str) and os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
-            raise ValueError(f"got {output!r} as --output, which is read; wanted another file")
+    read: list[Any] = [*options.candidates, *options.references, options.idf, options.baseline_path]
+    if isinstance(options.model, str) and os.path.isdir(options.model):
+        read += [entry.path for entry in os.scandir(options.model)]
+    if "-" in read and sys.stdin is not None:
+        with suppress(OSError, ValueError):  # a stream without a file
+            read.append(sys.stdin.fileno())
+    if os.path.isfile(output) and any(_same(output, name) for name in read if isinstance(name, (str, int)) and name is not True):
+        raise ValueError(f"got {output!r} as --output, which is read; wanted another file")
+    if os.path.exists(output) and not os.path.isfile(output) and not os.path.isdir(output):
+        return  # a pipe must not be opened twice
     try:
         open(output, "a", encoding="utf-8").close()
     except ValueError as error:  # a NUL
         raise ValueError(f"got {output!r} as --output ({error}); wanted the name of a file") from error
+
+
+def _same(output: str, name: str | int) -> bool:
+    return os.path.exists(name) and os.path.samestat(os.stat(output), os.stat(name))
 
 
 def _single(name: str, column: str | None) -> list[str]:

@@ -54,7 +54,7 @@ class Embedder:
         self.cache: Cache[Embedding] = Cache(cache_bytes if frozen else 0)
         self.dim: int | None = None
         self.encoded_tokens = 0
-        self._batch_tokens = batch_tokens
+        self._batch_tokens, self._cache_bytes = batch_tokens, self.cache.budget
         self._room = self._tried = 1 << 62  # padded tokens that fit into memory, and those of the largest pass of late
         self._key: tuple[object, ...] = ()
 
@@ -64,7 +64,7 @@ class Embedder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles carry the parts; where this object still lives, they lead back to it."""
-        return shared_embedder, (self.encoder, self.layers, self._batch_tokens, self.cache.budget, self._key)
+        return shared_embedder, (self.encoder, self.layers, self._batch_tokens, self._cache_bytes, self._key)
 
     def budget(self, device: torch.device) -> int:
         """Padded tokens in one pass."""
@@ -80,12 +80,13 @@ class Embedder:
             self.cache.budget //= 2
             self.cache.clear()
         elif self.budget(device) > 1:
-            self._room = max(1, min(self.budget(device), self._tried) // 2)
+            self._room = max(1, min(self.budget(device), self._tried or 1 << 62) // 2)
         elif pairs == 1:
-            self._room = 1 << 62  # the next texts may be shorter
+            self._room, self.cache.budget = 1 << 62, self._cache_bytes  # the next texts may be shorter
+            said = (reason.strip().splitlines() or ["no reason given"])[0]
             raise MemoryError(
-                f"ran out of memory on {device} with a single pair of texts in hand ({reason.strip().splitlines()[0]}); wanted "
-                "a smaller encoder, dtype='bfloat16', a lower max_length, or more room beside what else is there"
+                f"ran out of memory on {device} with a single pair of texts in hand ({said}); wanted a smaller encoder, "
+                "dtype='bfloat16', a lower max_length, or more room beside what else is there"
             )
         if device.type == "cuda":
             torch.cuda.empty_cache()
@@ -169,7 +170,9 @@ class Embedder:
         padded[mask] = torch.tensor([i for row in ids for i in row], dtype=torch.int64)
         self._tried = max(self._tried, mask.numel())
         hidden = self.encoder.hidden_states(_sent(padded, device), _sent(mask.long(), device), self.layers)
-        if hidden.ndim != 4 or hidden.shape[:3] != (len(self.layers), *mask.shape):
+        if not isinstance(hidden, Tensor):
+            raise TypeError(f"encoder {self.encoder.name!r} gave {type(hidden).__name__} as hidden states; wanted a tensor")
+        if hidden.ndim != 4 or not hidden.shape[3] or hidden.shape[:3] != (len(self.layers), *mask.shape):
             raise ValueError(
                 f"encoder {self.encoder.name!r} gave hidden states of shape {list(hidden.shape)}; wanted "
                 f"[{len(self.layers)}, {mask.shape[0]}, {mask.shape[1]}, dim]: layers, texts, longest text"

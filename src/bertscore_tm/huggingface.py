@@ -24,7 +24,7 @@ from transformers.utils import logging as hub_logging
 
 from . import diagnosis, names, weights
 from .encoder import Tokens
-from .guard import lacks_units, undisturbed
+from .guard import lacks_units, out_of_memory, undisturbed
 from .layers import LayerReader, choose_layers, config_depth
 from .tokenizing import Tokenizer, position_limit
 
@@ -40,8 +40,8 @@ _lock = threading.RLock()
 class HuggingFaceEncoder:
     """A transformers encoder, the encoder half of an encoder-decoder, or a decoder-only model.
 
-    The configuration and the tokenizer are read at once, so that a wrong name fails here; the weights when the first text is
-    encoded. They are loaded once in a process and on each device, and shared by reference.
+    Configuration and tokenizer are read at once, so that a wrong name fails here; the weights with the first text. They are
+    loaded once in a process and on each device, and shared by reference.
     """
 
     def __init__(
@@ -162,16 +162,17 @@ class HuggingFaceEncoder:
         """The loaded model on a device, from whoever has it or from disk."""
         assert self.source is not None
         key = (*self._identity, str(device))
-        if self._reader is None or self._key != key:
-            with _lock:
-                reader = _loaded.get(key)
-                if reader is None:
-                    reader = self._load_weights(device)
-                    _loaded[key] = reader
-                if reader not in _recent:
-                    _recent.append(reader)
+        with _lock:
+            if self._reader is not None and self._key == key:
+                return self._reader
+            reader = _loaded.get(key)
+            if reader is None:
+                reader = self._load_weights(device)
+                _loaded[key] = reader
+            if reader not in _recent:
+                _recent.append(reader)
             self._reader, self._key = reader, key
-        return self._reader
+            return reader
 
     def release(self) -> None:
         """Give back the memory of the weights, unless others use them; the next text loads them again."""
@@ -184,17 +185,16 @@ class HuggingFaceEncoder:
         assert self.source is not None
         if device.type == "cpu" and lacks_units(self.dtype):
             diagnosis.warn_of_units(self.dtype)
-        safe = self._safetensors_only or None
-        model = _load("weights", self.source, transformers.AutoModel, self._revision, use_safetensors=safe)
-        model = _encoder_half(model).eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
+        more = {"use_safetensors": self._safetensors_only or None, "output_loading_info": True}
+        whole, info = _load("weights", self.source, transformers.AutoModel, self._revision, **more)
+        weights.check_complete(whole, _encoder_half(whole), info["missing_keys"], self.name)
+        model = _encoder_half(whole).eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
         if getattr(model, "pooler", None) is not None:
             model.pooler = None  # no hidden state passes through it
         reader = LayerReader(model, self.name, compiled=self._compile)
         if reader.depth() != self.depth:
-            raise ValueError(
-                f"encoder {self.name!r} gives hidden states 0 to {reader.depth()} where its configuration says {self.depth}; "
-                "wanted one hidden state for each layer: wrap such a model in an object with the methods of bertscore_tm.Encoder"
-            )
+            got = f"encoder {self.name!r} gives hidden states 0 to {reader.depth()} where its configuration says {self.depth}"
+            raise ValueError(f"{got}; wanted one for each layer: wrap such a model in an object with the methods of Encoder")
         return reader
 
     def _find_version(self) -> str:
@@ -206,10 +206,8 @@ class HuggingFaceEncoder:
         folder = Path(self.source.location)
         digest = weights.folder_digest(folder)
         if digest is None:
-            raise FileNotFoundError(
-                f"the encoder folder {self.source.name!r} holds a configuration but no weights (no *.safetensors, no *.bin); "
-                "wanted a folder that save_pretrained wrote"
-            )
+            what = "holds a configuration but no weights (no *.safetensors, no *.bin)"
+            raise FileNotFoundError(f"the encoder folder {self.source.name!r} {what}; wanted a folder that save_pretrained wrote")
         if self._safetensors_only and not any(folder.glob("*.safetensors")):
             raise OSError(
                 f"the encoder folder {self.source.name!r} holds its weights as a pickle (*.bin), which can run code when it is "
@@ -270,6 +268,8 @@ def _load(what: str, source: names.Source, factory: Any, revision: str | None, *
             raise ValueError("it has no vocabulary")  # transformers 5 makes one up where there are no files
         return loaded
     except Exception as error:
+        if out_of_memory(error):
+            raise
         reason = f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no reason given'])[0]!r}"
         if source.folder:
             raise OSError(

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from . import diagnosis
 from .embedder import Embedder, Embedding
-from .guard import out_of_memory, undisturbed
+from .guard import out_of_memory, trim, undisturbed
 from .matching import Embedded, Matches, Side, match
 
 Texts: TypeAlias = str | Iterable[str]
@@ -138,8 +138,8 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} ({str(value)[:40]!r})" if not isinstance(value, str) else "str"
 
 
-# Numbers of the vectors that are held at one time, all layers together: 48 MB in float32, and eight times that on a GPU.
-CHUNK_NUMBERS = 12_582_912
+# Numbers of the vectors that are held at one time, all layers together: 24 MB in float32, and sixteen times that on a GPU.
+CHUNK_NUMBERS = 6_291_456
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Matched:
 
 def chunk_tokens(embedder: Embedder, device: torch.device) -> int:
     """Tokens whose vectors are held at one time; of an encoder that has not run yet the width is guessed."""
-    return CHUNK_NUMBERS * (1 if device.type == "cpu" else 8) // (len(embedder.layers) * (embedder.dim or 1024))
+    return CHUNK_NUMBERS * (1 if device.type == "cpu" else 16) // (len(embedder.layers) * (embedder.dim or 1024))
 
 
 def match_rows(
@@ -189,6 +189,8 @@ def match_rows(
         for chunk in _chunks(others, pairs, size, chunk_tokens(embedder, device)):
             parts += _match_somehow(embedder, embeddings, [pairs[i] for i in chunk], device, match_special_tokens)
             advance(len(chunk))
+            if len(parts) > 2:  # more than one chunk
+                trim()
         back = torch.empty(len(order), dtype=torch.int64, device=device)
         back[torch.tensor(order, dtype=torch.int64, device=device)] = torch.arange(len(order), device=device)
         pred, ref = (Side.cat(sides).take(back) for sides in zip(*((part.pred, part.ref) for part in parts)))
@@ -228,6 +230,8 @@ def _match_somehow(
             raise
         reason = str(error) or type(error).__name__
     embedder.give_way(device, len(pairs), reason)  # out here nothing holds the tensors of the attempt any more
+    if not embedder.cache.used:  # what has been dropped there must not be held here
+        embeddings[:] = [replace(e, vectors=None) for e in embeddings]
     half = (len(pairs) + 1) // 2
     halves = [part for part in (pairs[:half], pairs[half:]) if part]
     return [match for part in halves for match in _match_somehow(embedder, embeddings, part, device, special)]

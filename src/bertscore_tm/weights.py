@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 from torch import nn
 
 _SAMPLE = 64  # bytes that are read at the beginning and the end of each tensor
+_ORIGIN = {"_name_or_path", "transformers_version", "torch_dtype", "dtype"}
 _SAMPLES = 1024  # places that are read of a file whose tensors cannot be told apart
 
 
@@ -17,7 +19,7 @@ def folder_digest(folder: Path) -> str | None:
     """Eight hex digits for the weights in a folder, or None if it holds none.
 
     The hash covers names, shapes and the first and last bytes of every tensor. Training changes all numbers of a tensor, so
-    this finds other weights in the time that it takes to open a file.
+    this finds other weights in the time that it takes to open a file. The configuration says how they are used and counts, too.
     """
     files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
     if not files:
@@ -25,7 +27,37 @@ def folder_digest(folder: Path) -> str | None:
     digest = hashlib.sha256()
     for file in files:
         _add_file(digest, file)
+    digest.update(repr(_configuration(folder / "config.json")).encode())
     return digest.hexdigest()[:8]
+
+
+def check_complete(model: nn.Module, half: nn.Module, missing: Iterable[str], name: str) -> None:
+    """Raise OSError if tensors that are used were not in the file: they are random then, in each process others.
+
+    Args:
+        model: what was loaded.
+        half: the part of it that is run.
+        missing: names of the tensors of ``model`` that were not in the file.
+        name: what the message calls the encoder.
+    """
+    used = {id(tensor) for key, tensor in half.named_parameters() if "pooler" not in key.split(".")}
+    absent = set(missing)
+    lacking = sorted(key for key, tensor in model.named_parameters() if key in absent and id(tensor) in used)
+    if lacking:
+        raise OSError(
+            f"the weights of encoder {name!r} lack {len(lacking)} of the tensors that its configuration asks for "
+            f"({', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}), which would be random; wanted all: save the model "
+            "again, or mend its config.json"
+        )
+
+
+def _configuration(file: Path) -> object:
+    """What a configuration says, without what only tells of its origin."""
+    try:
+        said = json.loads(file.read_text(encoding="utf-8"))
+        return sorted((key, repr(value)) for key, value in said.items() if key not in _ORIGIN)
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None  # loading will say what is wrong with it
 
 
 def model_digest(model: nn.Module) -> str:
