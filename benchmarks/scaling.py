@@ -30,8 +30,8 @@ def grow(model: str) -> None:
         numbers = run_child("memory", "ours", str(pairs), model, "1")
         found.append(numbers)
         print(f"{pairs:7,} pairs: {numbers['seconds']:6.1f} s, {numbers['over_imports_mb']:.0f} MB over the imports", flush=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    draw(found)
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        draw(found)
 
 
 def draw(found: list[dict[str, float]]) -> None:

@@ -138,7 +138,7 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} ({str(value)[:40]!r})" if not isinstance(value, str) else "str"
 
 
-# Numbers of the vectors that are held at one time, all layers together: 24 MB in float32, and sixteen times that on a GPU.
+# Numbers of the vectors that are held at one time: 24 MB in float32, twice that for several layers, sixteen times on a GPU.
 CHUNK_NUMBERS = 6_291_456
 
 
@@ -159,7 +159,8 @@ class Matched:
 
 def chunk_tokens(embedder: Embedder, device: torch.device) -> int:
     """Tokens whose vectors are held at one time; of an encoder that has not run yet the width is guessed."""
-    return CHUNK_NUMBERS * (1 if device.type == "cpu" else 16) // (len(embedder.layers) * (embedder.dim or 1024))
+    layers = len(embedder.layers)
+    return CHUNK_NUMBERS * min(2, layers) * (1 if device.type == "cpu" else 16) // (layers * (embedder.dim or 1024))
 
 
 def match_rows(
