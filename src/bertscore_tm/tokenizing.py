@@ -11,6 +11,7 @@ from typing import Any
 from .encoder import Tokens, Window
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit declare numbers near 1e30
+_AT_ONCE = 1_000  # texts; tokenizers return much beside the ids: offsets, pieces, masks
 _PROBE = "The quick brown fox, 12 jumps: naïve Übung 東京 привет 🙂"
 
 
@@ -63,6 +64,10 @@ class Tokenizer:
         Raises:
             ValueError: if a text is too long and ``overflow`` is "error"; it names the limit.
         """
+        parts = (texts[i : i + _AT_ONCE] for i in range(0, len(texts), _AT_ONCE))
+        return [tokens for part in parts for tokens in self._some(part)]
+
+    def _some(self, texts: Sequence[str]) -> list[Tokens]:
         clean = [_encodable(text.strip()) for text in texts]
         return [self._tokens(ids) for ids in self._ids([self._space + text if text else "" for text in clean], False)]
 
