@@ -121,6 +121,17 @@ class HuggingFaceEncoder:
         return self.tokenizer.identity
 
     @property
+    def location(self) -> str:
+        """What ``from_pretrained`` of transformers takes: a hub name or the path of a folder.
+
+        Raises:
+            ValueError: if the model was given as an object.
+        """
+        if self.source is None:
+            raise ValueError("got an encoder that was made of a model, which has no place; wanted one of a name or a folder")
+        return self.source.location
+
+    @property
     def frozen(self) -> bool:
         """Whether a text always gets the same vectors; an own model may be trained or changed meanwhile."""
         return self._own is None

@@ -286,6 +286,16 @@ class BERTScore(PackedMetric):
         return {**facts, "encoded_tokens": embedder.encoded_tokens, "cache_hits": embedder.cache.hits}
 
     @property
+    def layers(self) -> tuple[int, ...]:
+        """The hidden states that are compared."""
+        return self.scorer.layers
+
+    @property
+    def depth(self) -> int:
+        """The highest hidden state of the encoder."""
+        return self.scorer.encoder.depth
+
+    @property
     def encoder(self) -> Any:
         """What is shared between metrics, for `torchmetrics.wrappers.FeatureShare`."""
         return self.scorer.embedder
