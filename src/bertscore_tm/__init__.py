@@ -5,39 +5,73 @@ self.bertscore.update(generated, references)         # in validation_step
 self.log("val_bertscore", self.bertscore, batch_size=len(generated))
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .baseline import Baseline
-from .collection import bert_score_collection
-from .diagnosis import BERTScoreWarning
-from .encoder import Encoder, Tokens, Window
-from .functional import bert_score
-from .idf import IdfTable
-from .metric import BERTScore
 
 if TYPE_CHECKING:
+    from .baseline import Baseline
+    from .collection import bert_score_collection
+    from .encoder import Encoder, Tokens, Window
+    from .errors import BERTScoreError, BERTScoreWarning
+    from .functional import bert_score
     from .huggingface import HuggingFaceEncoder
+    from .idf import DocumentFrequencies, IdfTable
+    from .memory import release_memory
+    from .metric import BERTScore
+    from .settings import Settings
+    from .tokenizing import Tokenizer
+    from .weighting import Weighting
+
+# Where each name comes from. PyTorch and transformers take seconds to import: they come with the
+# first name that needs them, and the command line shows its help without them.
+_HOMES = {
+    "BERTScore": "metric",
+    "BERTScoreError": "errors",
+    "BERTScoreWarning": "errors",
+    "Baseline": "baseline",
+    "DocumentFrequencies": "idf",
+    "Encoder": "encoder",
+    "HuggingFaceEncoder": "huggingface",
+    "IdfTable": "idf",
+    "Settings": "settings",
+    "Tokenizer": "tokenizing",
+    "Tokens": "encoder",
+    "Weighting": "weighting",
+    "Window": "encoder",
+    "bert_score": "functional",
+    "bert_score_collection": "collection",
+    "release_memory": "memory",
+}
 
 __all__ = [
     "BERTScore",
+    "BERTScoreError",
     "BERTScoreWarning",
     "Baseline",
+    "DocumentFrequencies",
     "Encoder",
     "HuggingFaceEncoder",
     "IdfTable",
+    "Settings",
+    "Tokenizer",
     "Tokens",
+    "Weighting",
     "Window",
     "__version__",
     "bert_score",
     "bert_score_collection",
+    "release_memory",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # transformers takes a while to import and is not needed before the first encoder.
-    if name == "HuggingFaceEncoder":
-        from .huggingface import HuggingFaceEncoder
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return value
 
-        return HuggingFaceEncoder
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,49 +1,36 @@
-"""Embeddings of texts that were seen before, in host memory, within a number of bytes."""
+"""A cache in host memory, within a number of bytes, for what comes back every epoch."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from fractions import Fraction
-from numbers import Integral
 from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
-
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
-def parse_bytes(size: Any) -> int:
-    """A number of bytes: an integer, or a text such as "512MB" or "2 GiB".
-
-    Raises:
-        TypeError: if it is neither.
-        ValueError: if it is negative or cannot be read.
-    """
-    if isinstance(size, bool) or not isinstance(size, (Integral, str)):
-        raise TypeError(f"got embedding_cache={size!r}; wanted a number of bytes or a text such as '512MB' (0: no cache)")
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", str(size).lower())
-    if not found or found[2] not in _UNITS:
-        raise ValueError(f"got embedding_cache={size!r}; wanted a number of bytes or a text such as '512MB' (0: no cache)")
-    return int(Fraction(found[1]) * _UNITS[found[2]])
 
 
 class Cache(Generic[Value]):
     """Keeps what comes back, not what came last.
 
-    Validation reads the same references in the same order every epoch, while predictions change. The usual rule, to drop
-    what was used least recently, then never hits once the references outgrow the budget. Here a new entry is kept while there
-    is room. Afterwards a key must have been missed before (so it does come back) to push out an entry that never did, or that
-    was not asked for during two rounds over all keys known.
+    Validation reads the same references in the same order every epoch, while predictions change.
+    The usual rule, to drop what was used least recently, then never hits once the references
+    outgrow the budget. Here a new entry is kept while there is room. Afterwards a key must have
+    been missed before (so it does come back) to push out an entry that never did, or that was not
+    asked for during two rounds over all keys known.
+
+    Attributes:
+        budget: bytes that the values may take; 0: nothing is kept.
+        used: bytes that they take.
+        hits: how often a key was found.
     """
 
     def __init__(self, budget: int) -> None:
         """Make an empty cache of ``budget`` bytes."""
         self.budget, self.used, self.hits = budget, 0, 0
-        self._entries: OrderedDict[Hashable, tuple[Value, int, int]] = OrderedDict()  # value, bytes, clock of last use
-        self._once: OrderedDict[Hashable, tuple[Value, int, int]] = OrderedDict()  # the same, of entries never asked for
+        # Value, bytes, clock of last use; and the same of entries that were never asked for.
+        self._entries: OrderedDict[Hashable, tuple[Value, int, int]] = OrderedDict()
+        self._once: OrderedDict[Hashable, tuple[Value, int, int]] = OrderedDict()
         self._missed: OrderedDict[Hashable, None] = OrderedDict()
         self._clock = 0
         self._lock = threading.Lock()
@@ -76,6 +63,47 @@ class Cache(Generic[Value]):
             self._missed[key] = None
             while len(self._missed) > 100_000 + 4 * len(self):
                 self._missed.popitem(last=False)
+
+    def discard(self, key: Hashable) -> None:
+        """Forget a key that is known to come back."""
+        with self._lock:
+            for entries in (self._once, self._entries):
+                if key in entries:
+                    self.used -= entries.pop(key)[1]
+                    self._missed[key] = None
+
+    def discard_all(self, which: Callable[[Any], bool]) -> None:
+        """Forget the keys that a function chooses."""
+        with self._lock:
+            for entries in (self._once, self._entries):
+                for key in [key for key in entries if which(key)]:
+                    self.used -= entries.pop(key)[1]
+
+    def revise(self, change: Callable[[Hashable, Value], tuple[Value, int] | None]) -> bool:
+        """Exchange values for smaller ones, with their bytes, or for None: forgotten.
+
+        Returns:
+            False, and nothing is done, if the cache is in use at this moment: the garbage collector
+            may call this from within.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            for entries in (self._once, self._entries):
+                for key, (value, size, last) in list(entries.items()):
+                    new = change(key, value)
+                    self.used -= size
+                    if new is None:
+                        del entries[key]
+                    else:
+                        entries[key] = (*new, last)
+                        self.used += new[1]
+            while self.used > self.budget:
+                some = self._once or self._entries
+                self.used -= some.popitem(last=False)[1][1]
+            return True
+        finally:
+            self._lock.release()
 
     def clear(self) -> None:
         """Forget everything."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-_malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 _lock = threading.Lock()
 _inside = 0  # threads and levels that are within `undisturbed`
 _before: list[Callable[[], object]] = []
@@ -20,18 +19,25 @@ _before: list[Callable[[], object]] = []
 
 @contextmanager
 def undisturbed(device: torch.device) -> Iterator[None]:
-    """Plain float32 arithmetic without gradients, whatever autocast, inference mode or precision the caller has set."""
+    """Plain float32 arithmetic without gradients.
+
+    Whatever autocast, inference mode, default dtype or precision of products the caller has set.
+    """
     _enter()
     try:
-        with torch.inference_mode(False), torch.no_grad(), torch.autocast(device.type, enabled=False):
+        with (
+            torch.inference_mode(False),
+            torch.no_grad(),
+            torch.autocast(device.type, enabled=False),
+        ):
             yield
     finally:
         _leave()
 
 
 def _enter() -> None:
-    # The default dtype and the precision of products belong to the whole process, not to a thread: who comes first keeps what
-    # there was, who goes last puts it back.
+    # The default dtype and the precision of products belong to the whole process, not to a thread:
+    # who comes first keeps what there was, who goes last puts it back.
     global _inside
     with _lock:
         if not _inside:
@@ -53,15 +59,27 @@ def _leave() -> None:
 def _switches() -> list[Any]:
     """PyTorch's new switches of products, which rule over the old one; none in an older PyTorch."""
     new: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
-    return [switch for switch in new if switch is not None] if _has(new[0], "fp32_precision") else []
+    return (
+        [switch for switch in new if switch is not None] if _has(new[0], "fp32_precision") else []
+    )
 
 
 def _settings() -> list[Callable[[], object]]:
     """What puts back all that is set now."""
-    products = [partial(setattr, switch, "fp32_precision", switch.fp32_precision) for switch in _switches()]
-    old = [] if products else [partial(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())]
+    products = [
+        partial(setattr, switch, "fp32_precision", switch.fp32_precision) for switch in _switches()
+    ]
+    old = (
+        []
+        if products
+        else [partial(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())]
+    )
     dtype = torch.get_default_dtype()
-    return [*products, *old, *([partial(torch.set_default_dtype, dtype)] if dtype != torch.float32 else [])]
+    return [
+        *products,
+        *old,
+        *([partial(torch.set_default_dtype, dtype)] if dtype != torch.float32 else []),
+    ]
 
 
 def _set_exact_products() -> None:
@@ -80,28 +98,19 @@ def _has(switch: Any, name: str) -> bool:
         return False
 
 
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that there was not enough memory, on whatever device."""
-    named = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)  # the general name came with PyTorch 2.5
-    said = ("out of memory", "can't allocate memory", "not enough memory", "STATUS_ALLOC_FAILED", "bad_alloc")
-    return isinstance(error, (MemoryError, named)) or (
-        isinstance(error, RuntimeError) and any(text in str(error) for text in said)
-    )
-
-
-def lacks_units(dtype: str) -> bool:
-    """Whether this CPU is known to have no units for a 16-bit dtype, and is then slower with it than with float32."""
-    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # came with PyTorch 2.11
-    if dtype == "float32" or capabilities.get("architecture") != "x86_64":
-        return False
-    units = {"bfloat16": ("avx512_bf16", "amx_bf16"), "float16": ("avx512_fp16", "amx_fp16")}[dtype]
-    return not any(capabilities.get(unit) for unit in units)
-
-
-def trim() -> None:
-    """Hand freed memory back to the system where the C library (glibc) would keep it.
-
-    Small results that live on between large freed blocks make it ask for ever more: 6,000 pairs took 500 MB instead of 200.
-    """
-    if _malloc_trim is not None:
-        _malloc_trim(0)
+@contextmanager
+def untouched_randomness() -> Iterator[None]:
+    """Leave the random generators of the process as they were: of PyTorch, numpy and Python."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    numpy: Any = sys.modules.get("numpy")
+    drawn = numpy.random.get_state() if numpy is not None else None
+    plain, state = random.getstate(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+        random.setstate(plain)
+        if cuda is not None:
+            torch.cuda.set_rng_state_all(cuda)
+        if drawn is not None:
+            numpy.random.set_state(drawn)

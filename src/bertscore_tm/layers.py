@@ -1,4 +1,4 @@
-"""Which hidden states there are, which are wanted, and how to read them without running the layers above."""
+"""Which hidden states there are, which are wanted, and how to read them without those above."""
 
 from __future__ import annotations
 
@@ -13,24 +13,31 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .errors import InvalidTypeError, InvalidValueError
+from .settings import spelled
+
 _DEPTHS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
 
 
 class LayerReader:
     """Hidden state k of a model, for any k.
 
-    Layer k means hidden state k of the whole model: 0 is the embedding output, and a final norm belongs to the last state only
-    (the paper's package cuts some models at k and so applies the norm there too). The layers above are left out only where a
-    comparison on a few tokens has shown that hidden state k stays the same.
+    Layer k means hidden state k of the whole model: 0 is the embedding output, and a final norm
+    belongs to the last state only (the paper's package cuts some models at k and so applies the
+    norm there too). The layers above are left out only where a comparison on a few tokens has shown
+    that hidden state k stays the same.
     """
 
-    def __init__(self, model: nn.Module, name: str, trim: bool = True, compiled: bool = False) -> None:
+    def __init__(
+        self, model: nn.Module, name: str, trim: bool = True, compiled: bool = False
+    ) -> None:
         """Wrap a model that is on its device, in eval mode if it is ours.
 
         Args:
-            model: an encoder that takes ``input_ids``, ``attention_mask`` and ``output_hidden_states``.
+            model: an encoder that takes ``input_ids``, ``attention_mask`` and
+                ``output_hidden_states``.
             name: what error messages call it.
-            trim: whether upper layers may be left out; a user's own model is run as it is.
+            trim: whether upper layers may be left out; a custom model is run as it is.
             compiled: whether to run it through `torch.compile`.
         """
         self.model, self.name = model, name
@@ -39,24 +46,36 @@ class LayerReader:
         self._views: dict[int, tuple[Any, bool]] = {}
 
     def __call__(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
-        """Hidden states ``[layers, texts, longest, dim]``; arguments as in `Encoder.hidden_states`."""
+        """Hidden states ``[layers, texts, longest, dim]``; see `Encoder.hidden_states`."""
         with self._lock:
             view, last_is_top = self._view(max(layers))
             with _methods_kept(view):
                 return self._read(view, last_is_top, input_ids, attention_mask, layers)
 
-    def _read(self, view: Any, last_is_top: bool, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+    def _read(
+        self,
+        view: Any,
+        last_is_top: bool,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        layers: Sequence[int],
+    ) -> Tensor:
         if last_is_top and len(layers) == 1:
             hidden: Tensor = view(input_ids=input_ids, attention_mask=attention_mask)[0]
             return hidden[None]
-        states = view(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=True).hidden_states
+        states = view(
+            input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=True
+        ).hidden_states
         return torch.stack([states[layer] for layer in layers])
 
     def _view(self, top: int) -> tuple[Any, bool]:
-        """The model without the layers above ``top``, and whether its last output is hidden state ``top``."""
+        """The model without layers above ``top``; whether its last output is that state."""
         if top not in self._views:
             model, last_is_top = self._trimmed(top) if self._trim else (self.model, False)
-            self._views[top] = (torch.compile(model, dynamic=True) if self._compiled else model, last_is_top)
+            self._views[top] = (
+                torch.compile(model, dynamic=True) if self._compiled else model,
+                last_is_top,
+            )
         return self._views[top]
 
     def _trimmed(self, top: int) -> tuple[nn.Module, bool]:
@@ -88,9 +107,10 @@ class LayerReader:
 
 @contextmanager
 def _methods_kept(model: nn.Module) -> Iterator[None]:
-    """After an error, methods as before: to record hidden states, many models of transformers exchange those of their layers.
+    """After an error, methods as before.
 
-    That is also why one pass at a time goes through a model.
+    To record hidden states, many models of transformers exchange those of their layers. That is
+    also why one pass at a time goes through a model.
     """
     before = [(module, module.__dict__.get("forward")) for module in model.modules()]
     try:
@@ -104,7 +124,7 @@ def _methods_kept(model: nn.Module) -> Iterator[None]:
 
 
 def _cut(model: nn.Module, depth: int, keep: int) -> nn.Module:
-    """A second module tree over the same weights, with only the first ``keep`` of its ``depth`` layers."""
+    """A second module tree over the same weights, with the first ``keep`` layers of ``depth``."""
     shared = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     view = copy.deepcopy(model, shared)
     for module in list(view.modules()):
@@ -118,7 +138,9 @@ def _cut(model: nn.Module, depth: int, keep: int) -> nn.Module:
     return view
 
 
-def choose_layers(num_layers: int | Sequence[int] | str | None, depth: int, default: int | None, name: str) -> tuple[int, ...]:
+def choose_layers(
+    num_layers: int | Sequence[int] | str | None, depth: int, default: int | None, name: str
+) -> tuple[int, ...]:
     """Turn the argument ``num_layers`` into hidden states.
 
     Args:
@@ -128,28 +150,43 @@ def choose_layers(num_layers: int | Sequence[int] | str | None, depth: int, defa
         name: what the message calls the encoder.
 
     Raises:
-        TypeError: if it is something else.
-        ValueError: if a layer does not exist or is named twice; the message names the range.
+        InvalidTypeError: if it is something else.
+        InvalidValueError: if a layer does not exist or is named twice; the message names the range.
     """
     if num_layers is None:
         return (min(depth, default) if default is not None else round(depth * 2 / 3),)
     if isinstance(num_layers, str):
         if num_layers != "all":
-            raise ValueError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None")
+            raise InvalidValueError(
+                f"got {spelled('num_layers', num_layers)}; wanted an integer, "
+                "several, 'all' or None"
+            )
         return tuple(range(depth + 1))
-    listed: Any = num_layers.tolist() if hasattr(num_layers, "tolist") else num_layers  # of arrays and tensors
-    listed = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, bytes) else [listed]
+    listed: Any = (
+        num_layers.tolist() if hasattr(num_layers, "tolist") else num_layers
+    )  # of arrays and tensors
+    listed = (
+        list(listed) if isinstance(listed, Iterable) and not isinstance(listed, bytes) else [listed]
+    )
     try:
         if any(isinstance(layer, bool) for layer in listed):
             raise TypeError
         layers = tuple(map(operator.index, listed))
     except TypeError:
-        raise TypeError(f"got num_layers={num_layers!r}; wanted an integer, several, 'all' or None") from None
+        raise InvalidTypeError(
+            f"got {spelled('num_layers', num_layers)}; wanted an integer, several, 'all' or None"
+        ) from None
     if not layers or len(set(layers)) < len(layers):
-        raise ValueError(f"got num_layers={num_layers!r}; wanted at least one layer, and each only once")
+        raise InvalidValueError(
+            f"got {spelled('num_layers', num_layers)}; wanted at least one "
+            "layer, and each only once"
+        )
     for layer in layers:
         if not 0 <= layer <= depth:
-            raise ValueError(f"got layer {layer}; encoder {name!r} has hidden states 0 (the embedding output) to {depth}")
+            raise InvalidValueError(
+                f"got layer {layer}; encoder {name!r} has hidden states 0 (the "
+                f"embedding output) to {depth}"
+            )
     return layers
 
 
@@ -157,11 +194,18 @@ def config_depth(config: Any, name: str) -> int:
     """The highest hidden state, as a configuration says; of an encoder-decoder that of its encoder.
 
     Raises:
-        ValueError: if it does not say.
+        InvalidValueError: if it does not say.
     """
-    wanted = ("encoder_layers", "num_encoder_layers") if getattr(config, "is_encoder_decoder", False) else ()
+    wanted = (
+        ("encoder_layers", "num_encoder_layers")
+        if getattr(config, "is_encoder_decoder", False)
+        else ()
+    )
     for attribute in (*wanted, "num_hidden_layers", "num_layers", "n_layers", "n_layer"):
         depth = getattr(config, attribute, None)
         if isinstance(depth, int) and not isinstance(depth, bool):
             return depth
-    raise ValueError(f"the configuration of encoder {name!r} does not say how many layers it has (num_hidden_layers)")
+    raise InvalidValueError(
+        f"the configuration of encoder {name!r} does not say how many layers "
+        "it has (num_hidden_layers)"
+    )

@@ -1,51 +1,54 @@
 """Greedy matching: each token of one text looks for its most similar token in the other.
 
-This is the part of the paper between the encoder and the score (Zhang et al., ICLR 2020, section 3):
+This is the part of the paper between encoder and score (Zhang et al., ICLR 2020, section 3):
 
     similarity   x_i . y_j                for unit vectors x_i, y_j: the cosine, in [-1, 1]
-    best match   max_j x_i . y_j          for every token i of one side, over all tokens j of the other
+    best match   max_j x_i . y_j          for every token i of a side, over all j of the other
 
-What leaves this module is small: one similarity and one token id for each word. It is packed: the words of all texts one
-after the other in a flat vector, and a vector of lengths that says where each text ends.
+What leaves this module is small: one similarity and one token id for each token that has a weight.
+It is packed: the tokens of all texts one after the other in a flat vector, and a vector of lengths
+that says where each text ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
+
+from .errors import NonFiniteError
 
 # Elements of one padded block of similarities or vectors; 4 million float32 are 16 MB.
 BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
-class Embedded:
+class TokenVectors:
     """Encoded texts, packed.
 
     Attributes:
         vectors: hidden states, any float dtype, ``[layers, tokens, dim]``.
         token: token ids, int32, ``[tokens]``.
-        word: True where a token has a weight, False for markers such as ``[CLS]``, ``[tokens]``.
+        counts: True where a token has a weight, False for special ones, bool ``[tokens]``.
         length: tokens of each text, int64, ``[texts]``.
     """
 
     vectors: Tensor
     token: Tensor
-    word: Tensor
+    counts: Tensor
     length: Tensor
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a number of pairs after matching, packed: only words, markers are gone.
+    """One side of a number of pairs after matching, packed; special tokens are gone.
 
     Attributes:
-        similarity: cosine with the best match, float32 in [-1, 1], ``[words, layers]``.
-        token: token ids, int32, ``[words]``.
-        length: words of each pair, int32, ``[pairs]``.
+        similarity: cosine with the best match, float32 in [-1, 1], ``[tokens, layers]``.
+        token: token ids, int32, ``[tokens]``.
+        length: tokens of each pair, int32, ``[pairs]``.
     """
 
     similarity: Tensor
@@ -66,9 +69,10 @@ class Side:
         length = self.length.long()
         start = (length.cumsum(0) - length)[pairs]
         kept = length[pairs]
-        inside = torch.arange(int(kept.sum()), device=kept.device) - torch.repeat_interleave(kept.cumsum(0) - kept, kept)
-        words = torch.repeat_interleave(start, kept) + inside
-        return Side(self.similarity[words], self.token[words], self.length[pairs])
+        first = kept.cumsum(0) - kept  # of each pair, among the tokens that are kept
+        inside = torch.arange(int(kept.sum()), device=kept.device) - first.repeat_interleave(kept)
+        tokens = start.repeat_interleave(kept) + inside
+        return Side(self.similarity[tokens], self.token[tokens], self.length[pairs])
 
 
 @dataclass(frozen=True)
@@ -78,22 +82,41 @@ class Matches:
     pred: Side
     ref: Side
 
+    @classmethod
+    def empty(cls, layers: int) -> Matches:
+        """No pairs."""
+        nothing = torch.zeros(0, dtype=torch.int32)
+        side = Side(torch.zeros(0, layers, dtype=torch.float32), nothing, nothing)
+        return cls(side, side)
 
-def unit(vectors: Tensor) -> Tensor:
+    def pack(self) -> dict[str, Tensor]:
+        """The vectors by name: "pred_similarity", "pred_token", ..., "ref_length"."""
+        sides = (("pred", self.pred), ("ref", self.ref))
+        return {f"{name}_{key}": value for name, side in sides for key, value in vars(side).items()}
+
+    @classmethod
+    def unpack(cls, packed: Mapping[str, Tensor]) -> Matches:
+        """The matches whose vectors `pack` gave; other entries play no part."""
+        names = [part.name for part in fields(Side)]
+        return cls(*(Side(*(packed[f"{side}_{key}"] for key in names)) for side in ("pred", "ref")))
+
+
+def unit_vectors(vectors: Tensor) -> Tensor:
     """Scale vectors to length one, in float32; a zero vector stays zero.
 
     Args:
         vectors: ``[..., dim]``, any float dtype.
 
     Raises:
-        FloatingPointError: if the encoder gave an infinite or undefined number.
+        NonFiniteError: if the encoder gave an infinite or undefined number.
     """
     vectors = vectors.float()
     norm: Tensor = vectors.norm(dim=-1, keepdim=True)
     if not bool(torch.isfinite(norm).all()):
-        raise FloatingPointError(
+        raise NonFiniteError(
             "the encoder gave hidden states that are infinite or not a number; wanted finite ones: "
-            "float16 overflows in some encoders, so use dtype='bfloat16' or 'float32', or check the weights"
+            "float16 overflows in some encoders, so use dtype bfloat16 or float32, or check the "
+            "weights"
         )
     return vectors / norm.clamp_min(torch.finfo(torch.float32).tiny)
 
@@ -108,11 +131,12 @@ def best_similarity(a: Tensor, b: Tensor, a_open: Tensor, b_open: Tensor) -> tup
         b_open: the same for ``b``, bool ``[pairs, m]``.
 
     Returns:
-        The best cosine of each token of ``a`` over the open tokens of ``b``, ``[pairs, n]``, and of each token of ``b``
-        over ``a``, ``[pairs, m]``, in [-1, 1]; -1 where nothing is open.
+        The best cosine of each token of ``a`` over the open tokens of ``b``, ``[pairs, n]``, and of
+        each token of ``b`` over ``a``, ``[pairs, m]``, in [-1, 1]; -1 where nothing is open.
     """
     best_a, best_b = [], torch.full(b.shape[:2], -1.0, device=b.device)
-    step = max(1, BLOCK // max(1, b.shape[0] * b.shape[1]))  # long pairs go block by block: memory stays bounded
+    # Long pairs go block by block: memory stays bounded.
+    step = max(1, BLOCK // max(1, b.shape[0] * b.shape[1]))
     for block, block_open in zip(a.split(step, dim=1), a_open.split(step, dim=1)):
         cosine = torch.bmm(block, b.transpose(1, 2)).clamp_(-1.0, 1.0)  # [pairs, block, m]
         best_b = torch.maximum(best_b, cosine.masked_fill(~block_open[:, :, None], -1.0).amax(1))
@@ -120,46 +144,56 @@ def best_similarity(a: Tensor, b: Tensor, a_open: Tensor, b_open: Tensor) -> tup
     return torch.cat(best_a, dim=1), best_b
 
 
-def match(texts: Embedded, preds: Tensor, refs: Tensor, match_special_tokens: bool = True) -> Matches:
-    """Match pairs of encoded texts. Pairs of like length should be neighbours: they are padded together.
+def match_pairs(
+    texts: TokenVectors, preds: Tensor, refs: Tensor, match_special_tokens: bool = True
+) -> Matches:
+    """Match pairs of encoded texts. Pairs of like length should be neighbours: padded together.
 
     Args:
         texts: the encoded texts.
         preds: index into ``texts`` of each pair's prediction, int64 ``[pairs]``.
         refs: index into ``texts`` of each pair's reference, int64 ``[pairs]``.
-        match_special_tokens: whether markers may be the best match of a word (they never have a weight themselves).
+        match_special_tokens: whether special tokens may be the best match of another (they never
+            have a weight themselves).
 
     Returns:
-        The matches of the words of both sides, in the order of the pairs.
+        The matches of the tokens with a weight of both sides, in the order of the pairs.
     """
-    vectors = unit(texts.vectors)
-    open_tokens = torch.ones_like(texts.word) if match_special_tokens else texts.word
+    vectors = unit_vectors(texts.vectors)
+    open_tokens = torch.ones_like(texts.counts) if match_special_tokens else texts.counts
     start = texts.length.cumsum(0) - texts.length
     done: tuple[list[Side], list[Side]] = ([], [])
-    for part in _blocks(texts.length[preds].tolist(), texts.length[refs].tolist(), vectors.shape[-1]):
+    lengths = texts.length[preds].tolist(), texts.length[refs].tolist()
+    for part in _blocks(*lengths, vectors.shape[-1]):
         sides = [_pad(start[side[part]], texts.length[side[part]]) for side in (preds, refs)]
         (a, a_real), (b, b_real) = sides
-        best = [best_similarity(layer[a], layer[b], open_tokens[a] & a_real, open_tokens[b] & b_real) for layer in vectors]
+        a_open, b_open = open_tokens[a] & a_real, open_tokens[b] & b_real
+        best = [best_similarity(layer[a], layer[b], a_open, b_open) for layer in vectors]
         for (index, real), similarity, out in zip(sides, zip(*best), done):
-            word = texts.word[index] & real  # [pairs, longest]
-            out.append(Side(torch.stack(similarity, -1)[word], texts.token[index][word], word.sum(1, dtype=torch.int32)))
+            kept = texts.counts[index] & real  # [pairs, longest]
+            length = kept.sum(1, dtype=torch.int32)
+            out.append(Side(torch.stack(similarity, -1)[kept], texts.token[index][kept], length))
     return Matches(Side.cat(done[0]), Side.cat(done[1]))
 
 
 def _pad(start: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-    """Positions of the tokens of texts in the packed vectors, and which of them are real: both ``[texts, longest]``."""
+    """Where the tokens of texts stand in the packed vectors, and which are no padding.
+
+    Both are ``[texts, longest]``.
+    """
     column = torch.arange(max(1, int(length.max())), device=length.device)
     real = column < length[:, None]
     return (start[:, None] + column).where(real, torch.zeros_like(column)), real
 
 
 def _blocks(n: list[int], m: list[int], dim: int) -> Iterator[slice]:
-    """Cut a run of pairs into slices whose padded vectors and similarities stay below `BLOCK` elements."""
+    """Cut pairs into slices whose padded vectors and similarities stay below `BLOCK` elements."""
     first, longest_n, longest_m = 0, 0, 0
     for i, (x, y) in enumerate(zip(n, m)):
         longest_n, longest_m = max(longest_n, x), max(longest_m, y)
         pairs = i + 1 - first
-        if pairs > 1 and pairs * max((longest_n + longest_m) * dim, longest_n * longest_m) > BLOCK:
+        largest = max((longest_n + longest_m) * dim, longest_n * longest_m)
+        if pairs > 1 and pairs * largest > BLOCK:
             yield slice(first, i)
             first, longest_n, longest_m = i, x, y
     if n:

@@ -1,145 +1,32 @@
-"""From what users hand over to matches: rows of texts, checked whole before any work begins, then encoded and matched.
+"""From rows of texts to matches: tokens, embeddings, best match per token.
 
-    texts -> pairs -> tokens -> embeddings -> best match per token
-
-Before the matches things are large and stay here; after them there is one similarity and one id a word.
+Before the matches things are large and stay here; after them there is one similarity and one id a
+token.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from . import diagnosis
-from .embedder import Embedder, Embedding
-from .guard import out_of_memory, trim, undisturbed
-from .matching import Embedded, Matches, Side, match
+from .engine import TokenizedText
+from .guard import undisturbed
+from .leases import Lease
+from .machine import out_of_memory, trim_heap
+from .matching import Matches, Side, TokenVectors, match_pairs
+from .rows import Rows
 
-Texts: TypeAlias = str | Iterable[str]
-References: TypeAlias = str | Iterable[str | Iterable[str]]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of one update.
-
-    Attributes:
-        preds: one prediction a row.
-        groups: the references of each row, at least one.
-        ids: one integer a row, or None.
-    """
-
-    preds: list[str]
-    groups: list[list[str]]
-    ids: list[int] | None
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.preds)
-
-
-def read_rows(preds: Texts, target: References, sample_ids: Iterable[int] | int | None = None) -> Rows:
-    """Read predictions and references; each iterator once.
-
-    Args:
-        preds: a string or an iterable of strings (list, tuple, generator, array, column, config list).
-        target: the same, or for each prediction an iterable of references. One string with a list of strings is one prediction
-            with several references.
-        sample_ids: an integer for each prediction, or None.
-
-    Raises:
-        TypeError: if something is no text or no integer; the message names side, row and type.
-        ValueError: if the numbers of rows differ or a group of references is empty.
-    """
-    single = isinstance(preds, str)
-    pred_items = [preds] if single else _items(preds, "preds", "a string or an iterable of strings")
-    if isinstance(target, str):
-        target_items: list[Any] = [target]
-    else:
-        target_items = _items(target, "target", "a string, an iterable of strings, or for each prediction its references")
-        if single and not (len(target_items) == 1 and not isinstance(target_items[0], str)):
-            target_items = [target_items]
-    for row, pred in enumerate(pred_items):
-        if not isinstance(pred, str):
-            raise TypeError(f"got {_kind(pred)} in row {row} of preds; wanted a string (an empty one if nothing was generated)")
-    if len(pred_items) != len(target_items):
-        raise ValueError(
-            f"got {len(pred_items)} predictions and {len(target_items)} targets; wanted the same number "
-            "(several references of one prediction go into a list of their own)"
-        )
-    groups = [_group(item, row) for row, item in enumerate(target_items)]
-    return Rows([str.__str__(pred) for pred in pred_items], groups, _ids(sample_ids, len(pred_items)))
-
-
-def _items(value: Any, side: str, wanted: str) -> list[Any]:
-    unordered = isinstance(value, (bytes, bytearray, Mapping, AbstractSet))
-    if unordered or not isinstance(value, Iterable):
-        raise TypeError(f"got {_kind(value)} as {side}; wanted {wanted}, in order")
-    try:
-        return list(value)
-    except TypeError as error:  # an array without dimensions, for example
-        raise TypeError(f"got {_kind(value)} as {side}, which cannot be iterated ({error}); wanted {wanted}") from error
-
-
-def _group(item: Any, row: int) -> list[str]:
-    if isinstance(item, str):
-        return [str.__str__(item)]
-    if isinstance(item, (bytes, bytearray, Mapping)) or not isinstance(item, Iterable):
-        raise TypeError(f"got {_kind(item)} in row {row} of target; wanted a string or an iterable of strings")
-    try:
-        group = list(item)
-    except TypeError:  # a tensor without dimensions
-        raise TypeError(f"got {_kind(item)} in row {row} of target; wanted a string or an iterable of strings") from None
-    if not group:
-        raise ValueError(f"got no references in row {row} of target; wanted at least one (an empty string is one)")
-    for place, reference in enumerate(group):
-        if not isinstance(reference, str):
-            raise TypeError(f"got {_kind(reference)} as reference {place} in row {row} of target; wanted a string")
-    return [str.__str__(reference) for reference in group]
-
-
-def _ids(sample_ids: Any, rows: int) -> list[int] | None:
-    if sample_ids is None:
-        return None
-    if hasattr(sample_ids, "tolist"):  # tensors and arrays: their elements are then plain numbers
-        sample_ids = sample_ids.tolist()
-    if isinstance(sample_ids, (Mapping, AbstractSet)):
-        raise TypeError(f"got {_kind(sample_ids)} as sample_ids; wanted integers in the order of the rows")
-    listed = sample_ids if isinstance(sample_ids, list) else None
-    if listed is None:
-        one = isinstance(sample_ids, (str, bytes)) or not isinstance(sample_ids, Iterable)
-        listed = [sample_ids] if one else list(sample_ids)
-    ids = []
-    for row, value in enumerate(listed):
-        try:
-            number: Any = value.item() if hasattr(value, "item") else value
-            if isinstance(number, bool):
-                raise TypeError
-            number = operator.index(number)
-        except (TypeError, ValueError, RuntimeError):  # the last two of arrays and tensors of several numbers
-            wanted = "wanted an integer, the row's place in the data set"
-            raise TypeError(f"got {_kind(value)} in row {row} of sample_ids; {wanted}") from None
-        if not -(2**63) <= number < 2**63:
-            raise ValueError(f"got {value} in row {row} of sample_ids; wanted an integer of 64 bits")
-        ids.append(number)
-    if len(ids) != rows:
-        raise ValueError(f"got {len(ids)} sample_ids for {rows} predictions; wanted one for each")
-    return ids
-
-
-def _kind(value: Any) -> str:
-    return "None" if value is None else f"{type(value).__name__} ({str(value)[:40]!r})" if not isinstance(value, str) else "str"
-
-
-# Numbers of the vectors that are held at one time: 24 MB in float32, twice that for several layers, sixteen times on a GPU.
+# Numbers of the vectors that are held at one time: 24 MB in float32, twice that for several
+# layers, sixteen times on a GPU.
 CHUNK_NUMBERS = 6_291_456
+
+Pair: TypeAlias = tuple[int, int]  # places of prediction and reference among the distinct texts
 
 
 @dataclass(frozen=True)
@@ -149,60 +36,97 @@ class Matched:
     Attributes:
         matches: the best matches of all pairs, references of one prediction next to each other.
         references: number of pairs of each row, int32 ``[rows]``.
-        counts: what `diagnosis.COUNTS` names, int64.
+        counts: what `diagnosis.COUNTS` names, of each row, int32 ``[rows, counts]``.
     """
 
     matches: Matches
     references: Tensor
     counts: Tensor
 
+    @classmethod
+    def empty(cls, layers: int) -> Matched:
+        """No rows."""
+        nothing = torch.zeros(0, dtype=torch.int32)
+        return cls(Matches.empty(layers), nothing, nothing.reshape(0, len(diagnosis.COUNTS)))
 
-def chunk_tokens(embedder: Embedder, device: torch.device) -> int:
-    """Tokens whose vectors are held at one time; of an encoder that has not run yet the width is guessed."""
-    layers = len(embedder.layers)
-    return CHUNK_NUMBERS * min(2, layers) * (1 if device.type == "cpu" else 16) // (layers * (embedder.dim or 1024))
+    def pack(self) -> dict[str, Tensor]:
+        """The vectors by name, but for the counts."""
+        return {**self.matches.pack(), "references": self.references}
+
+    @classmethod
+    def unpack(cls, packed: Mapping[str, Tensor], counts: Tensor) -> Matched:
+        """What `pack` gave, and the counts."""
+        return cls(Matches.unpack(packed), packed["references"], counts)
+
+
+def chunk_tokens(lease: Lease, device: torch.device) -> int:
+    """Tokens whose vectors are held at one time.
+
+    Of an encoder that has not run yet the width is guessed.
+    """
+    layers = len(lease.layers_to_run())
+    numbers = CHUNK_NUMBERS * min(2, layers) * (1 if device.type == "cpu" else 16)
+    return numbers // (layers * (lease.engine.dim or 1024))
 
 
 def match_rows(
-    embedder: Embedder, rows: Rows, device: torch.device, match_special_tokens: bool = True, verbose: bool = False
+    lease: Lease,
+    rows: Rows,
+    device: torch.device,
+    match_special_tokens: bool = True,
+    verbose: bool = False,
 ) -> Matched:
-    """Encode and match rows, in chunks of like length: of a row there remain its token ids and similarities, never vectors.
+    """Encode and match rows, in chunks of like length.
+
+    Of a row there remain its token ids and similarities, never vectors.
 
     Args:
-        embedder: the encoder with its layers.
+        lease: the encoder with its layers.
         rows: predictions and references.
         device: where to compute.
-        match_special_tokens: whether markers may be the best match of a word.
+        match_special_tokens: whether special tokens may be the best match of another.
         verbose: show a progress bar.
     """
-    texts = list(dict.fromkeys(text for pred, group in zip(rows.preds, rows.groups) for text in (pred, *group)))
-    embeddings = embedder.tokenize(texts)
-    place = {text: i for i, text in enumerate(texts)}
-    pairs = [(place[pred], place[reference]) for pred, group in zip(rows.preds, rows.groups) for reference in group]
-    size = [len(e.tokens.ids) for e in embeddings]
+    groups = list(zip(rows.preds, rows.groups))
+    distinct = list(dict.fromkeys(text for pred, refs in groups for text in (pred, *refs)))
+    texts = lease.tokenize(distinct)
+    place = {text: i for i, text in enumerate(distinct)}
+    pairs = [(place[pred], place[ref]) for pred, refs in groups for ref in refs]
+    size = [len(text.tokens.ids) for text in texts]
     same = [i for i, (pred, ref) in enumerate(pairs) if pred == ref]
     others = [i for i, (pred, ref) in enumerate(pairs) if pred != ref]
     others.sort(key=lambda i: (sum(size[text] for text in pairs[i]), pairs[i]))
-    order = same + others
-    parts = [_match_same([embeddings[pairs[i][0]] for i in same], len(embedder.layers), device)]
-    budget = embedder.budget(device)
+    parts = [_match_same([texts[pairs[i][0]] for i in same], len(lease.layers), device)]
+    budget = lease.budget(device)
     with undisturbed(device), _bar(len(others), verbose) as advance:
-        for chunk in _chunks(others, pairs, size, chunk_tokens(embedder, device)):
-            parts += _match_somehow(embedder, embeddings, [pairs[i] for i in chunk], device, match_special_tokens)
+        for chunk in _chunks(others, pairs, size, chunk_tokens(lease, device)):
+            some = [pairs[i] for i in chunk]
+            parts += _match_somehow(lease, texts, some, device, match_special_tokens)
             advance(len(chunk))
             if len(parts) > 2:  # more than one chunk
-                trim()
-        back = torch.empty(len(order), dtype=torch.int64, device=device)
-        back[torch.tensor(order, dtype=torch.int64, device=device)] = torch.arange(len(order), device=device)
-        pred, ref = (Side.cat(sides).take(back) for sides in zip(*((part.pred, part.ref) for part in parts)))
-    if embedder.budget(device) < budget:
-        diagnosis.warn_of_memory(embedder.budget(device), device)
-    references = torch.tensor([len(group) for group in rows.groups], dtype=torch.int32, device=device)
-    counts = _count(embeddings, [place[pred] for pred in rows.preds] + [ref for _, ref in pairs])
-    return Matched(Matches(pred, ref), references, counts.to(device))
+                trim_heap()
+        matches = _in_order(parts, same + others, device)
+    if lease.budget(device) < budget:
+        diagnosis.warn_of_memory(lease.budget(device), device)
+    references = torch.tensor([len(refs) for _, refs in groups], dtype=torch.int32, device=device)
+    counts = _count(texts, [(place[pred], [place[ref] for ref in refs]) for pred, refs in groups])
+    return Matched(matches, references, counts.to(device))
 
 
-def _chunks(order: list[int], pairs: list[tuple[int, int]], size: list[int], limit: int) -> Iterator[list[int]]:
+def _in_order(parts: list[Matches], order: list[int], device: torch.device) -> Matches:
+    """The matches of all parts, each pair at its place again."""
+    back = torch.empty(len(order), dtype=torch.int64, device=device)
+    back[torch.tensor(order, dtype=torch.int64, device=device)] = torch.arange(
+        len(order), device=device
+    )
+    sides = zip(*((part.pred, part.ref) for part in parts))
+    pred, ref = (Side.cat(list(side)).take(back) for side in sides)
+    return Matches(pred, ref)
+
+
+def _chunks(
+    order: list[int], pairs: list[Pair], size: list[int], limit: int
+) -> Iterator[list[int]]:
     """Cut pairs where the vectors of their distinct texts would be too many to hold."""
     chunk: list[int] = []
     held: set[int] = set()
@@ -221,63 +145,66 @@ def _chunks(order: list[int], pairs: list[tuple[int, int]], size: list[int], lim
 
 
 def _match_somehow(
-    embedder: Embedder, embeddings: list[Embedding], pairs: list[tuple[int, int]], device: torch.device, special: bool
+    lease: Lease, texts: list[TokenizedText], pairs: list[Pair], device: torch.device, special: bool
 ) -> list[Matches]:
-    """Match a chunk or, where that takes more memory than there is, its halves in smaller passes."""
+    """Match a chunk or, where memory runs out, its halves in smaller passes."""
     try:
-        return [_match_chunk(embedder, embeddings, pairs, device, special)]
+        return [_match_chunk(lease, texts, pairs, device, special)]
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
         reason = str(error) or type(error).__name__
-    embedder.give_way(device, len(pairs), reason)  # out here nothing holds the tensors of the attempt any more
-    if not embedder.cache.used:  # what has been dropped there must not be held here
-        embeddings[:] = [replace(e, vectors=None) for e in embeddings]
+    # Out here nothing holds the tensors of the attempt any more.
+    lease.give_way(device, len(pairs), reason)
+    if not lease.cache_in_use():  # what has been dropped there must not be held here
+        texts[:] = [replace(text, known=None) for text in texts]
     half = (len(pairs) + 1) // 2
     halves = [part for part in (pairs[:half], pairs[half:]) if part]
-    return [match for part in halves for match in _match_somehow(embedder, embeddings, part, device, special)]
+    return [m for part in halves for m in _match_somehow(lease, texts, part, device, special)]
 
 
 def _match_chunk(
-    embedder: Embedder, embeddings: list[Embedding], pairs: list[tuple[int, int]], device: torch.device, special: bool
+    lease: Lease, texts: list[TokenizedText], pairs: list[Pair], device: torch.device, special: bool
 ) -> Matches:
     used = list(dict.fromkeys(text for pair in pairs for text in pair))
-    tokens = [embeddings[i].tokens for i in used]
-    embedded = Embedded(
-        embedder.vectors([embeddings[i] for i in used], device),
+    tokens = [texts[i].tokens for i in used]
+    mask = [counts for t in tokens for counts in t.token_mask]
+    encoded = TokenVectors(
+        lease.vectors([texts[i] for i in used], device),
         torch.tensor([i for t in tokens for i in t.ids], dtype=torch.int32, device=device),
-        torch.tensor([word for t in tokens for word in t.words], dtype=torch.bool, device=device),
+        torch.tensor(mask, dtype=torch.bool, device=device),
         torch.tensor([len(t.ids) for t in tokens], dtype=torch.int64, device=device),
     )
     place = {text: i for i, text in enumerate(used)}
-    index = torch.tensor([[place[pred], place[ref]] for pred, ref in pairs], dtype=torch.int64, device=device)
-    return match(embedded, index[:, 0], index[:, 1], special)
+    index = [[place[pred], place[ref]] for pred, ref in pairs]
+    sides = torch.tensor(index, dtype=torch.int64, device=device)
+    return match_pairs(encoded, sides[:, 0], sides[:, 1], special)
 
 
-def _match_same(embeddings: list[Embedding], layers: int, device: torch.device) -> Matches:
-    """Texts against themselves: every word is its own best match, with cosine 1. Nothing has to be encoded."""
-    words = [[i for i, word in zip(e.tokens.ids, e.tokens.words) if word] for e in embeddings]
-    token = torch.tensor([i for text in words for i in text], dtype=torch.int32, device=device)
-    length = torch.tensor([len(text) for text in words], dtype=torch.int32, device=device)
-    side = Side(torch.ones(len(token), layers, dtype=torch.float32, device=device), token, length)
+def _match_same(texts: list[TokenizedText], layers: int, device: torch.device) -> Matches:
+    """Texts against themselves: every token is its own best match, with cosine 1.
+
+    Nothing has to be encoded.
+    """
+    kept = [[i for i, counts in zip(t.tokens.ids, t.tokens.token_mask) if counts] for t in texts]
+    token = torch.tensor([i for ids in kept for i in ids], dtype=torch.int32, device=device)
+    length = torch.tensor([len(ids) for ids in kept], dtype=torch.int32, device=device)
+    ones = torch.ones(len(token), layers, dtype=torch.float32, device=device)
+    side = Side(ones, token, length)
     return Matches(side, side)
 
 
-def _count(embeddings: list[Embedding], texts: list[int]) -> Tensor:
-    """What `diagnosis.COUNTS` names, over all occurrences of the texts."""
-    tokens = [embeddings[i].tokens for i in texts]
-    return torch.tensor(
-        [
-            len(tokens),
-            sum(sum(t.words) for t in tokens),
-            sum(t.unknown for t in tokens),
-            sum(t.lost > 0 for t in tokens),
-            sum(t.lost for t in tokens),
-            sum(t.literal for t in tokens),
-            0,
-        ],
-        dtype=torch.int64,
-    )
+def _count(texts: list[TokenizedText], rows: list[tuple[int, list[int]]]) -> Tensor:
+    """What `diagnosis.COUNTS` names of each row: a prediction and its references."""
+    facts = [diagnosis.count_text(text.tokens) for text in texts]
+    has = [any(text.tokens.token_mask) for text in texts]
+    counts = [
+        diagnosis.count_row(
+            [facts[i] for i in (pred, *refs)], not has[pred], not any(has[i] for i in refs)
+        )
+        for pred, refs in rows
+    ]
+    return torch.tensor(counts, dtype=torch.int32).reshape(-1, len(diagnosis.COUNTS))
 
 
 @contextmanager

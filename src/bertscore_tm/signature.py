@@ -11,37 +11,46 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from .errors import InvalidValueError
 
-def line(parts: Mapping[str, object]) -> str:
+
+def signature_line(parts: Mapping[str, object]) -> str:
     """``name:value`` for each part, joined by ``|``, on one line."""
     return "|".join(f"{name}:{_plain(value)}" for name, value in parts.items())
 
 
-def fingerprint(parts: Mapping[str, object]) -> Tensor:
+def make_fingerprint(parts: Mapping[str, object]) -> Tensor:
     """Four integers from 0 to 65535, int64 ``[4]``, that change with any part.
 
-    They are small so that a comparison with a relative tolerance, as torchmetrics makes it to find metrics with equal
-    states, is exact.
+    They are small so that a comparison with a relative tolerance, as torchmetrics makes it to find
+    metrics with equal states, is exact.
     """
-    digest = hashlib.sha256(line(parts).encode()).digest()
-    return torch.tensor([int.from_bytes(digest[i : i + 2], "big") for i in range(0, 8, 2)], device="cpu")
+    digest = hashlib.sha256(signature_line(parts).encode()).digest()
+    return torch.tensor(
+        [int.from_bytes(digest[i : i + 2], "big") for i in range(0, 8, 2)], device="cpu"
+    )
 
 
 def same_fingerprint(fingerprints: Tensor) -> Tensor:
     """The reduction of the fingerprint state: ``[n, 4]`` to ``[4]``.
 
     Raises:
-        ValueError: if they differ, that is if scores made in different ways are about to be mixed.
+        InvalidValueError: if they differ, that is if scores made in different ways are about to be
+            mixed.
     """
     first = fingerprints[0]
     if not bool((fingerprints == first).all()):
-        raise ValueError(
-            "got the state of a BERTScore that was made in another way (encoder, layers, tokenizer, length, idf or rules "
-            "for special tokens and references differ); wanted equal settings on all ranks and in all merged metrics: "
+        raise InvalidValueError(
+            "got the state of a BERTScore that was made in another way (encoder, layers, "
+            "tokenizer, length, idf or rules "
+            "for special tokens and references differ); wanted equal settings on all ranks and in "
+            "all merged metrics: "
             "compare their `signature`"
         )
     return first
 
 
 def _plain(value: object) -> str:
-    return "".join(c if c.isprintable() and c not in "|" else "?" for c in str(value)).replace(" ", "_")
+    return "".join(c if c.isprintable() and c not in "|" else "?" for c in str(value)).replace(
+        " ", "_"
+    )

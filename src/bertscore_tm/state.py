@@ -1,4 +1,4 @@
-"""A metric whose state is packed vectors: what torchmetrics needs so that these survive devices, errors, resets and ranks.
+"""A metric whose state is packed vectors, which survive devices, errors, resets and ranks.
 
 Knows nothing of BERTScore. Each rule answers a trap: see the comments.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,40 +15,45 @@ from torchmetrics import Metric
 from torchmetrics.utilities.exceptions import TorchMetricsUserError
 
 # What `torchmetrics.Metric` takes.
-METRIC_OPTIONS: tuple[str, ...] = ("compute_on_cpu", "compute_with_cache", "dist_sync_fn", "dist_sync_on_step")
-METRIC_OPTIONS += ("distributed_available_fn", "process_group", "sync_on_compute")
-
+METRIC_OPTIONS: tuple[str, ...] = ("compute_on_cpu", "compute_with_cache", "dist_sync_fn")
+METRIC_OPTIONS += ("dist_sync_on_step", "distributed_available_fn", "process_group")
+METRIC_OPTIONS += ("sync_on_compute",)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def uncompiled(function: Function) -> Function:
-    """The function, run as it is also inside a compiled module: `torch.compile` can make nothing of texts but warnings."""
+    """The function, run as it is also inside a compiled module.
+
+    `torch.compile` can make nothing of texts but warnings.
+    """
     plain: Function = torch.compiler.disable(function)
     return plain
 
 
 class PackedMetric(Metric):
-    """A `torchmetrics.Metric` with list states of fixed shape and dtype. Subclasses set ``reduction`` to "mean" or "none"."""
+    """A `torchmetrics.Metric` with list states of fixed shape and dtype."""
 
-    reduction: str
-    _empty: dict[str, Tensor]
+    if TYPE_CHECKING:  # TorchScript cannot read it
+        _packed: dict[str, Tensor]
 
-    def add_packed(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-        """Add a list state whose parts are concatenated; ``shape`` is that of an empty part, ``(0, ...)``."""
+    def add_packed(self, name: str, empty: Tensor) -> None:
+        """Add a list state whose parts are concatenated; ``empty`` is a part without rows."""
         self.add_state(name, [], "cat")
-        self.__dict__.setdefault("_empty", {})[name] = torch.empty(shape, dtype=dtype, device="cpu")
+        self.__dict__.setdefault("_packed", {})[name] = empty.cpu()
 
     def packed(self, name: str) -> Tensor:
-        """A list state as one tensor on the metric's device, right in shape and dtype even if nothing was added."""
-        return torch.cat([part.to(self.device) for part in (self._empty[name], *parts(getattr(self, name)))])
+        """A list state as one tensor on the metric's device, right in shape even if it is empty."""
+        parts = (self._packed[name], *list_parts(getattr(self, name)))
+        return torch.cat([part.to(self.device) for part in parts])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Add a batch and return its value; after an error everything is as before.
 
         torchmetrics puts the accumulated state aside meanwhile, and would lose it.
         """
-        lists = {name: list(value) for name, value in self.metric_state.items() if isinstance(value, list)}
+        state = self.metric_state.items()
+        lists = {name: list(value) for name, value in state if isinstance(value, list)}
         before = {**self.__dict__, **lists}
         try:
             return super().forward(*args, **kwargs)
@@ -78,15 +83,27 @@ class PackedMetric(Metric):
         # torchmetrics does so in `forward` only; what other ways add would be lost with `unsync`.
         if self._is_synced:
             raise TorchMetricsUserError(
-                "got new samples while the state is that of all processes, between `sync` and `unsync`; wanted `unsync()` first"
+                "got new samples while the state is that of all processes, between `sync` and "
+                "`unsync`; wanted `unsync()` first"
             )
+
+    def _sync_others(self, dist_sync_fn: Any, process_group: Any) -> None:
+        """Sync the states that a subclass has added, as torchmetrics does."""
+        reductions = self._reductions
+        own = (*self._packed, "fingerprint")
+        self._reductions = {name: r for name, r in reductions.items() if name not in own}
+        try:
+            super()._sync_dist(dist_sync_fn, process_group)
+        finally:
+            self._reductions = reductions
 
     def reset(self) -> None:
         """Forget everything.
 
-        torchmetrics clears the lists themselves; here whoever still holds them, as `Running` does, keeps what was in them.
+        torchmetrics clears the lists themselves; here whoever still holds them, as `Running` does,
+        keeps what was in them.
         """
-        for name in self._empty:
+        for name in self._packed:
             setattr(self, name, [])
         super().reset()
 
@@ -96,8 +113,10 @@ class PackedMetric(Metric):
 
     def _load_from_state_dict(self, *args: Any) -> None:
         super()._load_from_state_dict(*args)
-        for name in self._empty:  # torchmetrics takes the lists themselves, which another metric may load, too
-            setattr(self, name, parts(getattr(self, name)))
+        for name in (
+            self._packed
+        ):  # torchmetrics takes the lists themselves, which another metric may load, too
+            setattr(self, name, list_parts(getattr(self, name)))
 
     def _wrap_update(self, update: Callable[..., None]) -> Callable[..., None]:
         # torchmetrics counts an update before it is made: one that failed was none.
@@ -116,9 +135,15 @@ class PackedMetric(Metric):
         return uncompiled(wrapped)
 
     def _wrap_compute(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        # torchmetrics makes a vector of one a scalar; with reduction="none" it stays a vector. And it leaves the state of all
-        # ranks in place after an error.
-        squeezed = super()._wrap_compute(compute)
+        # torchmetrics makes a scalar of all that holds one number; here each value keeps its shape.
+        # And it leaves the state of all ranks in place after an error.
+        @wraps(compute)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            value = compute(*args, **kwargs)
+            self._shapes = _shapes(value)
+            return value
+
+        squeezed = super()._wrap_compute(noted)
 
         @wraps(compute)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -129,15 +154,16 @@ class PackedMetric(Metric):
                 self.unsync(should_unsync=self._is_synced and not synced)
                 raise
             if synced:
-                self._computed = None  # the value of all processes; the state is now that of this one again
-            if self.reduction == "mean":
-                return value
-            return {key: v.reshape(-1) for key, v in value.items()} if isinstance(value, Mapping) else value.reshape(-1)
+                # The value of all processes; the state is now that of this one again.
+                self._computed = None
+            return _reshaped(value, self._shapes)
 
         return uncompiled(wrapped)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> nn.Module:
-        # `module.half()` or a bf16-true trainer would cast the states; they follow the device only.
+    def _apply(
+        self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()
+    ) -> nn.Module:
+        # `module.half()` or a bf16-true trainer would cast the states: they follow the device only.
         device = fn(torch.zeros(1, device=self.device)).device
         super()._apply(fn, exclude_state=tuple(self._defaults))
         for holder in (self._defaults, self.__dict__):
@@ -147,7 +173,25 @@ class PackedMetric(Metric):
         return self
 
 
-def parts(state: Any) -> list[Tensor]:
+def _shapes(value: Any) -> Any:
+    """The shape of a tensor, or those of the tensors of a mapping."""
+    if isinstance(value, Mapping):
+        return {key: _shapes(part) for key, part in value.items()}
+    return value.shape if isinstance(value, Tensor) else None
+
+
+def _reshaped(value: Any, shapes: Any) -> Any:
+    if isinstance(shapes, Mapping):
+        return {key: _reshaped(part, shapes[key]) for key, part in value.items()}
+    return value.reshape(shapes) if isinstance(shapes, torch.Size) else value
+
+
+def has_rows(state: Any) -> bool:
+    """Whether a list state holds anything."""
+    return any(len(part) for part in list_parts(state))
+
+
+def list_parts(state: Any) -> list[Tensor]:
     """A list state, which is a tensor where a reduction or a checkpoint made it one."""
     return [state] if isinstance(state, Tensor) else list(state)
 

@@ -1,7 +1,7 @@
-"""Which rows count, and what the ranks tell each other. Plain functions of vectors; ``gather`` does the talking.
+"""Which rows count, and what the ranks tell each other. Plain functions of vectors.
 
-``gather`` takes a tensor and returns one tensor a rank, like `torchmetrics.utilities.distributed.gather_all_tensors`. On one
-process it is ``lambda x: [x]``.
+``gather`` does the talking: it takes a tensor and returns one tensor a rank, like
+`torchmetrics.utilities.distributed.gather_all_tensors`. On one process it is `alone`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .idf import IdfTable, document_frequencies
+from .errors import InvalidValueError
+from .idf import DocumentFrequencies
 from .matching import Side
 
 Gather = Callable[[Tensor], list[Tensor]]
@@ -28,19 +29,20 @@ def own_rank(group: Any) -> int:
     """The rank of this process among those that are synced; 0 without `torch.distributed`.
 
     Raises:
-        ValueError: if it does not belong to the group.
+        InvalidValueError: if it does not belong to the group.
     """
     rank = dist.get_rank(group) if dist.is_available() and dist.is_initialized() else 0
     if rank < 0:
-        raise ValueError(
-            f"got a process_group that this process (rank {dist.get_rank()} of {dist.get_world_size()}) does not belong to; "
-            "wanted one of its own groups, or sync_on_compute=False for the samples of this process alone"
+        raise InvalidValueError(
+            f"got a process_group that this process (rank {dist.get_rank()} of "
+            f"{dist.get_world_size()}) does not belong to; wanted one of its own groups, or "
+            "sync_on_compute=False for the samples of this process alone"
         )
     return rank
 
 
 def first_of_each(ids: Tensor) -> Tensor:
-    """Where each id stands for the first time, in rising order of the ids: ``[rows]`` to ``[distinct]``."""
+    """Where each id stands for the first time, in rising order: ``[rows]`` to ``[distinct]``."""
     order = torch.argsort(ids, stable=True)
     ordered = ids[order]
     new = torch.ones_like(ordered, dtype=torch.bool)
@@ -48,63 +50,79 @@ def first_of_each(ids: Tensor) -> Tensor:
     return order[new]
 
 
-def each_once(scores: Tensor, ids: Tensor, tolerance: float) -> Tensor:
-    """Drop repeated rows and put the rest in the order of the ids; without ids nothing changes.
+def each_once(sample_ids: Tensor) -> Tensor:
+    """Which rows are left, in the order of the ids, when repeated ones are dropped.
 
     Args:
-        scores: ``[rows, scores]``.
-        ids: ``[rows]``, or empty.
-        tolerance: by how much two encodings of one text may differ.
+        sample_ids: id and digest of the texts of each row, int64 ``[rows, 2]``.
+
+    Returns:
+        Places of rows, ``[samples]``.
 
     Raises:
-        ValueError: if an id comes with two scores: then it does not name a row of the data set.
+        InvalidValueError: if an id comes with different texts: it does not name a row of the data.
     """
-    if not len(ids):
-        return scores
+    ids, digests = sample_ids.unbind(1)
     first = first_of_each(ids)
-    of_row = scores[first][torch.searchsorted(ids[first], ids)]  # the first score of each row's id
-    same = (scores == of_row) | ((scores - of_row).abs() <= tolerance)
-    if not bool(same.all()):
-        row = int((~same).any(1).nonzero()[0])
-        raise ValueError(
-            f"got the sample id {int(ids[row])} twice with different scores; wanted ids that name a row of the whole data set, "
-            "not of a batch or of a rank: let the dataset return its index"
+    wanted = digests[first][torch.searchsorted(ids[first], ids)]  # of the first row with each id
+    other = (digests != wanted).nonzero().flatten()
+    if len(other):
+        raise InvalidValueError(
+            f"got the sample id {int(ids[other[0]])} twice with different texts; wanted ids that "
+            "name a row of the whole data set. Causes: ids of a batch or of a rank (let the "
+            "dataset return its index); no reset() since the last epoch; one metric for two data "
+            "sets or loaders (give each its own)"
         )
-    return scores[first]
+    return first
 
 
-def check_ids(rows: int, ids: int) -> None:
-    """Raise ValueError if some rows have ids and some have not."""
+def refuse_mixed_ids(rows: int, ids: int) -> None:
+    """Raise InvalidValueError if some rows have ids and some have not."""
     if ids not in (0, rows):
-        raise ValueError(f"got sample_ids for {ids} of {rows} samples; wanted them in all updates of all ranks, or in none")
+        raise InvalidValueError(
+            f"got sample_ids for {ids} of {rows} samples; wanted them in all updates of all ranks, "
+            "or in none"
+        )
 
 
-def owned(ids: list[Tensor], rank: int, rows: int) -> Tensor:
-    """Which rows of a rank count: no earlier row, and none of a lower rank, has the same id. bool ``[rows]``."""
-    if not sum(map(len, ids)):
-        return torch.ones(rows, dtype=torch.bool, device=ids[rank].device)
-    everything = torch.cat(ids)
+def owned_rows(sample_ids: list[Tensor], rank: int, rows: int) -> Tensor:
+    """Which rows of a rank count: no earlier row, and none of a lower rank, has the same id.
+
+    Args:
+        sample_ids: of all ranks, int64 ``[rows, 2]`` each; all empty: every row counts.
+        rank: that of this process.
+        rows: its number of rows.
+
+    Returns:
+        bool ``[rows]``.
+    """
+    everything = torch.cat(sample_ids)[:, 0]
+    if not len(everything):
+        return torch.ones(rows, dtype=torch.bool, device=everything.device)
     counts = torch.zeros(len(everything), dtype=torch.bool, device=everything.device)
     counts[first_of_each(everything)] = True
-    mine: Tensor = counts.split([len(part) for part in ids])[rank]
+    mine: Tensor = counts.split([len(part) for part in sample_ids])[rank]
     return mine
 
 
-def epoch_idf(references: Side, count: Tensor, owned_rows: Tensor, gather: Gather) -> IdfTable:
-    """The idf table of the references of all ranks.
+def epoch_frequencies(
+    references: Side, count: Tensor, owned: Tensor, gather: Gather
+) -> DocumentFrequencies:
+    """In how many references of all ranks each token occurs.
 
     Args:
         references: the references of this rank, packed, row by row.
         count: references of each row, ``[rows]``.
-        owned_rows: which rows count, bool ``[rows]``.
-        gather: talks to the other ranks; what it carries is one pair of integers a distinct token.
+        owned: which rows count, bool ``[rows]``.
+        gather: what it carries is one pair of integers a distinct token.
     """
-    pairs = torch.repeat_interleave(owned_rows, count.long()).nonzero().flatten()
-    mine = references.take(pairs)
-    token, documents = document_frequencies(mine.token, mine.length)
-    total = torch.tensor([[-1, len(pairs)]], dtype=torch.int32, device=token.device)  # token -1 stands for "any"
-    message = torch.cat([total, torch.stack([token, documents], 1).to(torch.int32)])
-    everything = torch.cat(gather(message)).long()
+    pairs = torch.repeat_interleave(owned, count.long()).nonzero().flatten()
+    own = references.take(pairs)
+    mine = DocumentFrequencies.of(own.token, own.length)
+    total = torch.tensor([[-1, mine.documents]], dtype=torch.int32, device=own.token.device)
+    each = torch.stack([mine.token, mine.count], 1).to(torch.int32)
+    # Token -1 stands for "any": it comes first.
+    everything = torch.cat(gather(torch.cat([total, each]))).long()
     distinct, inverse = torch.unique(everything[:, 0], return_inverse=True)
     summed = torch.zeros_like(distinct).index_add_(0, inverse, everything[:, 1])
-    return IdfTable.from_frequencies(distinct[1:], summed[1:], int(summed[0]))
+    return DocumentFrequencies(distinct[1:], summed[1:], int(summed[0]))

@@ -1,4 +1,4 @@
-"""From a text to token ids: markers, limits, windows, and the leading space of byte-level tokenizers."""
+"""From a text to token ids: special tokens, limits, windows, the leading space."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from .encoder import Tokens, Window
+from .errors import InvalidValueError
+from .settings import ABOUT, spelled
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit declare numbers near 1e30
 _AT_ONCE = 1_000  # texts; tokenizers return much beside the ids: offsets, pieces, masks
@@ -18,15 +20,23 @@ _PROBE = "The quick brown fox, 12 jumps: naïve Übung 東京 привет 🙂"
 class Tokenizer:
     """A transformers tokenizer, slow or fast, with the rules of BERTScore.
 
-    Texts are stripped, as the paper's package does. Tokens with the id of cls, sep, bos, eos or pad are markers wherever they
-    stand. The padding side of the tokenizer plays no part: nothing is padded here.
+    Texts are stripped, as the paper's package does. Tokens with the id of cls, sep, bos, eos or pad
+    are special wherever they stand: they have no weight. The padding side of the tokenizer plays no
+    part: nothing is padded here.
 
     Attributes:
-        limit: tokens that a text may have, markers included; None: any number.
-        identity: class and hash of how it splits, for the signature.
+        limit: tokens that a text may have, special ones included; None: any number.
+        identity: class and hash of how it splits, for the signature: `Encoder.tokenizer_id`.
     """
 
-    def __init__(self, tokenizer: Any, position_limit: int | None, max_length: int | None, overflow: str) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        position_limit: int | None = None,
+        max_length: int | None = None,
+        overflow: str = "truncate",
+        identity: str | None = None,
+    ) -> None:
         """Wrap a tokenizer.
 
         Args:
@@ -34,27 +44,34 @@ class Tokenizer:
             position_limit: tokens that the encoder has positions for; None: any number.
             max_length: the user's limit, or None.
             overflow: "truncate", "window" or "error".
+            identity: that of this tokenizer, if it is known; None: it is made from the vocabulary.
 
         Raises:
-            TypeError: if ``max_length`` is no integer.
-            ValueError: if it leaves no room for a word.
+            InvalidTypeError: if ``max_length`` is no integer.
+            InvalidValueError: if it leaves no room for a word.
         """
         self._tokenizer, self._overflow = tokenizer, overflow
-        # Asked for when the tokenizer was loaded; where that had no effect, the space is put before the text.
+        # Asked for when the tokenizer was loaded; where that had no effect, the space is put before
+        # the text.
         self._space = " " if self.lacks_prefix_space(tokenizer) else ""
         names = ("cls_token_id", "sep_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
-        markers = (getattr(tokenizer, name, None) for name in names)
-        self._markers = frozenset(marker for marker in markers if marker is not None)
+        special = (getattr(tokenizer, name, None) for name in names)
+        self._special = frozenset(token for token in special if token is not None)
         self._unknown = getattr(tokenizer, "unk_token_id", None)
-        plain, marked = self._ids(["a"], False)[0], self._ids(["a"], True)[0]
-        start = next((i for i in range(len(marked)) if marked[i : i + len(plain)] == plain), 0)
-        self._before, self._after = marked[:start], marked[start + len(plain) :]
+        plain, whole = self._ids(["a"], False)[0], self._ids(["a"], True)[0]
+        starts = (i for i in range(len(whole)) if whole[i : i + len(plain)] == plain)
+        start = next(starts, 0)
+        self._before, self._after = whole[:start], whole[start + len(plain) :]
         self.limit = self._limit(position_limit, max_length)
-        self.identity = self._identity()
+        self.identity = self._identity() if identity is None else identity
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """What the vocabulary calls tokens, with its own marks such as ``##`` or ``Ġ``."""
+        return [str(piece) for piece in self._tokenizer.convert_ids_to_tokens(list(ids))]
 
     @staticmethod
     def lacks_prefix_space(tokenizer: Any) -> bool:
-        """Whether this is a byte-level tokenizer that gives the first word another token than the same word later on."""
+        """Whether a word gets another token when it comes first, as of byte-level tokenizers."""
         first, later = _pieces(tokenizer, "a"), _pieces(tokenizer, " a")
         return later[:1] != first[:1] and later[0].startswith("Ġ")
 
@@ -62,26 +79,29 @@ class Tokenizer:
         """Split texts.
 
         Raises:
-            ValueError: if a text is too long and ``overflow`` is "error"; it names the limit.
+            InvalidValueError: if a text is too long and ``overflow`` is "error"; it names the
+                limit.
         """
         parts = (texts[i : i + _AT_ONCE] for i in range(0, len(texts), _AT_ONCE))
         return [tokens for part in parts for tokens in self._some(part)]
 
     def _some(self, texts: Sequence[str]) -> list[Tokens]:
         clean = [_encodable(text.strip()) for text in texts]
-        return [self._tokens(ids) for ids in self._ids([self._space + text if text else "" for text in clean], False)]
+        spaced = [self._space + text if text else "" for text in clean]
+        return [self._tokens(ids) for ids in self._ids(spaced, False)]
 
     def _tokens(self, body: list[int]) -> Tokens:
-        room = len(body) if self.limit is None else self.limit - len(self._before) - len(self._after)
+        around = len(self._before) + len(self._after)
+        room = len(body) if self.limit is None else self.limit - around
         lost = 0
         windows: tuple[Window, ...] = ()
-        literal = not self._markers.isdisjoint(body)
+        literal = not self._special.isdisjoint(body)
         if len(body) > room:
             if self._overflow == "error":
-                total = len(body) + len(self._before) + len(self._after)
-                raise ValueError(
-                    f"got a text of {total} tokens; the limit is {self.limit}: shorten it, or set overflow='window' "
-                    "(nothing is lost) or 'truncate'"
+                raise InvalidValueError(
+                    f"got a text of {len(body) + around} tokens; the limit is {self.limit}: "
+                    f"shorten it, or set {spelled('overflow', 'window')} (nothing is lost) or "
+                    "'truncate'"
                 )
             if self._overflow == "window":
                 windows = self._windows(body, room)
@@ -90,13 +110,17 @@ class Tokenizer:
                 left = getattr(self._tokenizer, "truncation_side", "right") == "left"
                 body = body[-room:] if left else body[:room]
         ids = [*self._before, *body, *self._after]
-        # What a tokenizer adds to nothing, such as mBART's language code, is no word.
-        words = [bool(body) and i not in self._markers for i in ids]
-        unknown = body.count(self._unknown) if self._unknown is not None and self._unknown not in self._markers else 0
-        return Tokens(ids, words, windows, lost, unknown, literal)
+        # What a tokenizer adds to nothing, such as mBART's language code, has no weight.
+        mask = [bool(body) and i not in self._special for i in ids]
+        none = (None, *self._special)
+        unknown = 0 if self._unknown in none else body.count(self._unknown)
+        return Tokens(ids, mask, windows, lost, unknown, literal)
 
     def _windows(self, body: list[int], room: int) -> tuple[Window, ...]:
-        """Overlapping passes: each token is kept from the pass in which it has most context on its poorer side."""
+        """Overlapping passes.
+
+        Each token is kept from the pass in which it has most context on its poorer side.
+        """
         step = max(1, room // 2)
         starts = [*range(0, len(body) - room, step), len(body) - room]
         # Between two passes the border lies in the middle of what they share.
@@ -111,12 +135,12 @@ class Tokenizer:
         assert sum(w.stop - w.start for w in windows) == before + len(body) + after
         return tuple(windows)
 
-    def _ids(self, texts: list[str], markers: bool) -> list[list[int]]:
+    def _ids(self, texts: list[str], special: bool) -> list[list[int]]:
         if not texts:
             return []
         encoded = self._tokenizer(
             texts,
-            add_special_tokens=markers,
+            add_special_tokens=special,
             truncation=False,
             padding=False,
             return_attention_mask=False,
@@ -126,37 +150,40 @@ class Tokenizer:
         return [list(ids) for ids in encoded["input_ids"]]
 
     def _limit(self, positions: int | None, max_length: int | None) -> int | None:
-        markers = len(self._before) + len(self._after)
+        special = len(self._before) + len(self._after)
         if max_length is not None:
-            max_length = _whole(max_length)
-            if max_length <= markers:
-                raise ValueError(
-                    f"got max_length={max_length}; wanted at least {markers + 1}, because the tokenizer adds {markers} markers"
+            ABOUT["max_length"].check("max_length", max_length)
+            max_length = operator.index(max_length)
+            if max_length <= special:
+                raise InvalidValueError(
+                    f"got {spelled('max_length', max_length)}; wanted at least {special + 1}, "
+                    f"because the tokenizer adds {special} special tokens"
                 )
         declared = getattr(self._tokenizer, "model_max_length", None)
-        declared = int(declared) if isinstance(declared, (int, float)) and 0 < declared < _NO_LIMIT else None
-        for limit, source in ((declared, "the tokenizer declares model_max_length"), (positions, "the encoder's positions")):
-            if limit is not None and limit <= markers:
-                raise ValueError(f"{source}={limit}, which leaves no room beside the {markers} markers; wanted more")
+        if not (isinstance(declared, (int, float)) and 0 < declared < _NO_LIMIT):
+            declared = None
+        declared = declared and int(declared)
+        for limit, source in (
+            (declared, "the tokenizer declares model_max_length"),
+            (positions, "the encoder's positions"),
+        ):
+            if limit is not None and limit <= special:
+                raise InvalidValueError(
+                    f"{source}={limit}, which leaves no room beside the {special} special tokens; "
+                    "wanted more"
+                )
         given = [limit for limit in (positions, max_length, declared) if limit is not None]
         return min(given) if given else None
 
     def _identity(self) -> str:
         vocabulary = sorted(self._tokenizer.get_vocab().items(), key=lambda entry: entry[1])
-        facts = [self._ids([_PROBE], True), self._space, sorted(self._markers), vocabulary]
-        byte_level = any(piece.startswith("Ġ") for piece in _pieces(self._tokenizer, " a")[:1])
-        kind = type(self._tokenizer).__name__.removesuffix("Fast") + ("+prefix_space" if byte_level else "")
-        kind += "+left" if getattr(self._tokenizer, "truncation_side", "right") == "left" else ""
+        facts = [self._ids([_PROBE], True), self._space, sorted(self._special), vocabulary]
+        first = _pieces(self._tokenizer, " a")[:1]
+        kind = type(self._tokenizer).__name__.removesuffix("Fast")
+        kind += "+prefix_space" if any(piece.startswith("Ġ") for piece in first) else ""
+        left = getattr(self._tokenizer, "truncation_side", "right") == "left"
+        kind += "+left" if left else ""
         return f"{kind}@{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}"
-
-
-def _whole(max_length: Any) -> int:
-    try:
-        if not isinstance(max_length, bool):
-            return operator.index(max_length)
-    except TypeError:  # arrays of several numbers offer __index__, too
-        pass
-    raise TypeError(f"got max_length={max_length!r}; wanted a number of tokens or None")
 
 
 def _encodable(text: str) -> str:
@@ -169,7 +196,7 @@ def _pieces(tokenizer: Any, text: str) -> list[str]:
     return [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
 
 
-# These count positions from the padding id on, so their tables offer padding id + 1 places fewer.
+# These count positions from the padding id on: their tables offer padding id + 1 places fewer.
 _OFFSET_POSITIONS = {
     "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "data2vec-text",
     "ibert", "xmod", "luke", "esm", "roberta-prelayernorm",

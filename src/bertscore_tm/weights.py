@@ -1,4 +1,4 @@
-"""What tells two sets of weights of one name apart: a short hash, made without reading them whole."""
+"""What tells two sets of weights of one name apart: a short hash, made without reading all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from .errors import EncoderLoadError
+
 _SAMPLE = 64  # bytes that are read at the beginning and the end of each tensor
 _ORIGIN = {"_name_or_path", "transformers_version", "torch_dtype", "dtype"}
 _SAMPLES = 1024  # places that are read of a file whose tensors cannot be told apart
@@ -18,8 +20,9 @@ _SAMPLES = 1024  # places that are read of a file whose tensors cannot be told a
 def folder_digest(folder: Path) -> str | None:
     """Eight hex digits for the weights in a folder, or None if it holds none.
 
-    The hash covers names, shapes and the first and last bytes of every tensor. Training changes all numbers of a tensor, so
-    this finds other weights in the time that it takes to open a file. The configuration says how they are used and counts, too.
+    The hash covers names, shapes and the first and last bytes of every tensor. Training changes all
+    numbers of a tensor, so this finds other weights in the time that it takes to open a file. The
+    configuration says how they are used and counts, too.
     """
     files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
     if not files:
@@ -32,21 +35,28 @@ def folder_digest(folder: Path) -> str | None:
 
 
 def check_complete(model: nn.Module, half: nn.Module, missing: Iterable[str], name: str) -> None:
-    """Raise OSError if tensors that are used were not in the file: they are random then, in each process others.
+    """Refuse weights that lack tensors that are used: random ones, in each process others.
 
     Args:
         model: what was loaded.
         half: the part of it that is run.
         missing: names of the tensors of ``model`` that were not in the file.
         name: what the message calls the encoder.
+
+    Raises:
+        EncoderLoadError: if there are such tensors.
     """
     used = {id(tensor) for key, tensor in half.named_parameters() if "pooler" not in key.split(".")}
     absent = set(missing)
-    lacking = sorted(key for key, tensor in model.named_parameters() if key in absent and id(tensor) in used)
+    lacking = sorted(
+        key for key, tensor in model.named_parameters() if key in absent and id(tensor) in used
+    )
     if lacking:
-        raise OSError(
-            f"the weights of encoder {name!r} lack {len(lacking)} of the tensors that its configuration asks for "
-            f"({', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}), which would be random; wanted all: save the model "
+        raise EncoderLoadError(
+            f"the weights of encoder {name!r} lack {len(lacking)} of the tensors that its "
+            "configuration asks for "
+            f"({', '.join(lacking[:3])}{', ...' if len(lacking) > 3 else ''}), which would be "
+            "random; wanted all: save the model "
             "again, or mend its config.json"
         )
 
@@ -61,9 +71,12 @@ def _configuration(file: Path) -> object:
 
 
 def model_digest(model: nn.Module) -> str:
-    """Eight hex digits for the weights of a model in memory: names, shapes and the outer numbers of every tensor.
+    """Eight hex digits for the weights of a model in memory.
 
-    A pooler, which no hidden state passes through, is left out: it is random, on each rank, where the checkpoint has none.
+    They cover names, shapes and the outer numbers of every tensor.
+
+    A pooler, which no hidden state passes through, is left out: it is random, on each rank,
+    where the checkpoint has none.
     """
     digest = hashlib.sha256()
     for name, tensor in model.state_dict().items():
@@ -85,11 +98,13 @@ def _add_file(digest: hashlib._Hash, file: Path) -> None:
             header = stream.read(length)
             digest.update(header)
             try:
-                tensors = [entry for name, entry in json.loads(header).items() if name != "__metadata__"]
-                found = [
-                    (8 + length + int(start), 8 + length + int(stop)) for start, stop in (e["data_offsets"] for e in tensors)
-                ]
-                spans = found if all(8 + length <= start <= stop <= size for start, stop in found) else spans
+                entries = json.loads(header)
+                entries.pop("__metadata__", None)
+                base = 8 + length
+                offsets = (entry["data_offsets"] for entry in entries.values())
+                found = [(base + int(start), base + int(stop)) for start, stop in offsets]
+                fits = all(base <= start <= stop <= size for start, stop in found)
+                spans = found if fits else spans
             except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                 pass  # not our business here: loading will say what is wrong with it
         for start, stop in spans:

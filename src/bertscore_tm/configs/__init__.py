@@ -1,1 +1,4 @@
-"""Hydra configurations of the metric: add ``pkg://bertscore_tm.configs`` to the search path, then choose ``metric=minilm``."""
+"""Hydra configurations of the metric.
+
+Add ``pkg://bertscore_tm.configs`` to the search path, then choose ``metric=minilm``.
+"""

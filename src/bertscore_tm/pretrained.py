@@ -1,0 +1,215 @@
+"""Models that give hidden states: one that is loaded by name, and one that the user made.
+
+A loaded model is shared by all who name it, on each device, and stays for whoever comes next: the
+last two are kept until `drop_kept_models`. A custom model is run as it is.
+"""
+
+from __future__ import annotations
+
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from . import diagnosis, weights
+from .errors import (
+    EncoderLoadError,
+    EncoderNotFoundError,
+    InvalidTypeError,
+    InvalidValueError,
+)
+from .guard import undisturbed
+from .layers import LayerReader, config_depth
+from .loading import load_config, load_model, loaded_commit, loading_lock
+from .machine import lacks_units
+from .names import Source
+from .settings import spelled
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+# Weights that are in use are shared by all who name them; the last two stay for whoever comes next.
+_loaded: weakref.WeakValueDictionary[tuple[str, ...], LayerReader] = weakref.WeakValueDictionary()
+_kept: deque[LayerReader] = deque(maxlen=2)
+
+
+def drop_kept_models() -> None:
+    """Forget the weights that nobody uses any more."""
+    with loading_lock:
+        _kept.clear()
+
+
+class NamedModel:
+    """A model of the hub or of a folder; its weights are loaded with the first text.
+
+    Attributes:
+        name: what the signature calls it.
+        config: its configuration.
+        depth: the highest hidden state.
+        dtype: of the weights.
+        version: the commit on the hub, or a hash of the weights in the folder.
+        source: where it comes from; None: from the user.
+        revision: the one that was asked for.
+        identity: equal for models with the same weights that are run alike.
+    """
+
+    frozen = True
+
+    def __init__(
+        self,
+        source: Source,
+        revision: str | None,
+        dtype: str,
+        compile: bool,  # noqa: A002 - named like the setting
+        safetensors_only: bool,
+    ) -> None:
+        """Read the configuration, so that a wrong name fails here.
+
+        Raises:
+            EncoderLoadError: if there is none, or no weights that may be loaded.
+            InvalidValueError: if a revision is given for a folder.
+        """
+        if revision is not None and source.folder:
+            raise InvalidValueError(
+                f"got {spelled('revision', revision)} for {source.name!r}, which is read from the "
+                f"folder {source.location!r} and has no revisions; wanted none, or another model"
+            )
+        self.source, self.name, self.dtype = source, source.name, dtype
+        self.revision, self._compile, self._safetensors_only = revision, compile, safetensors_only
+        self.config = load_config(source, revision)
+        self.depth = config_depth(self.config, self.name)
+        self.version = self._find_version()
+        self.identity = (source.location, self.version, str(revision), dtype, str(compile))
+        self._reader: LayerReader | None = None
+        self._key: tuple[str, ...] = ()
+
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
+        """See `Encoder.hidden_states`."""
+        with undisturbed(input_ids.device):
+            return self._weights(input_ids.device)(input_ids, attention_mask, layers)
+
+    def release(self) -> None:
+        """Give back the memory of the weights, unless others use them."""
+        with loading_lock:
+            if self._reader is not None and self._reader in _kept:
+                _kept.remove(self._reader)
+            self._reader, self._key = None, ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles carry the name, not the weights."""
+        return {**self.__dict__, "_reader": None, "_key": (), "config": None}
+
+    def _weights(self, device: torch.device) -> LayerReader:
+        """The loaded model on a device, from whoever has it or from disk."""
+        key = (*self.identity, str(device))
+        with loading_lock:
+            if self._reader is not None and self._key == key:
+                return self._reader
+            reader = _loaded.get(key)
+            if reader is None:
+                reader = self._load(device)
+                _loaded[key] = reader
+            if reader not in _kept:
+                _kept.append(reader)
+            self._reader, self._key = reader, key
+            return reader
+
+    def _load(self, device: torch.device) -> LayerReader:
+        if device.type == "cpu" and lacks_units(self.dtype):
+            diagnosis.warn_of_units(self.dtype)
+        whole, missing = load_model(self.source, self.revision, self._safetensors_only)
+        half = encoder_half(whole)
+        weights.check_complete(whole, half, missing, self.name)
+        model = half.eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
+        if getattr(model, "pooler", None) is not None:
+            model.pooler = None  # no hidden state passes through it
+        reader = LayerReader(model, self.name, compiled=self._compile)
+        if reader.depth() != self.depth:
+            raise InvalidValueError(
+                f"encoder {self.name!r} gives hidden states 0 to {reader.depth()} where its "
+                f"configuration says {self.depth}; wanted one for each layer: wrap such a model in "
+                "a subclass of bertscore_tm.Encoder"
+            )
+        return reader
+
+    def _find_version(self) -> str:
+        if not self.source.folder:
+            commit = loaded_commit(self.source, self.revision, self.config)
+            return str(commit or self.revision or "unknown")[:12]
+        folder = Path(self.source.location)
+        digest = weights.folder_digest(folder)
+        if digest is None:
+            raise EncoderNotFoundError(
+                f"the encoder folder {self.name!r} holds a configuration but no weights (no "
+                "*.safetensors, no *.bin); wanted a folder that save_pretrained wrote"
+            )
+        if self._safetensors_only and not any(folder.glob("*.safetensors")):
+            raise EncoderLoadError(
+                f"the encoder folder {self.name!r} holds its weights as a pickle (*.bin), which "
+                "can run code when it is loaded; wanted *.safetensors: save the model again with a "
+                "newer transformers, or, if you trust the file, use "
+                "HuggingFaceEncoder(folder, safetensors_only=False)"
+            )
+        return digest
+
+
+class CustomModel:
+    """A transformers model that the user made; it keeps its mode, its device and its dtype.
+
+    Attributes: as of `NamedModel`.
+    """
+
+    source = revision = None
+    frozen = False  # it may be trained or changed meanwhile
+
+    def __init__(self, model: nn.Module) -> None:
+        """Take a model.
+
+        Raises:
+            InvalidTypeError: if it is none of transformers.
+        """
+        if not hasattr(model, "config") or not hasattr(model, "get_input_embeddings"):
+            raise InvalidTypeError(
+                f"got {type(model).__name__} as custom model; wanted a model of transformers"
+            )
+        self._model, self.config = model, model.config
+        self.name = f"custom:{type(model).__name__}"
+        self.depth = config_depth(self.config, self.name)
+        self.dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+        # A head plays no part.
+        self.version = weights.model_digest(encoder_half(getattr(model, "base_model", model)))
+        self.identity = (uuid.uuid4().hex,)
+
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
+        """See `Encoder.hidden_states`."""
+        device = next(self._model.parameters()).device
+        with loading_lock:  # another thread must not take our eval mode for the model's own
+            modes = [(module, module.training) for module in self._model.modules()]
+            self._model.eval()
+            try:
+                with undisturbed(device):
+                    reader = LayerReader(encoder_half(self._model), self.name, trim=False)
+                    states = reader(input_ids.to(device), attention_mask.to(device), layers)
+                    return states.to(input_ids.device)
+            finally:
+                for module, mode in modes:
+                    module.training = mode
+
+    def release(self) -> None:
+        """Nothing is ours."""
+
+
+def encoder_half(model: Any) -> Any:
+    """The encoder of an encoder-decoder, or the whole model."""
+    # T5 may be saved as encoder only, and load as both
+    both = hasattr(model, "encoder") and hasattr(model, "decoder")
+    seq2seq = getattr(model.config, "is_encoder_decoder", False)
+    return model.get_encoder() if both or seq2seq else model

@@ -1,0 +1,383 @@
+"""The one list of settings: type, default, check, help, flag, and what each setting shapes.
+
+`BERTScore`, `bert_score`, the command line, the Hydra defaults, the signature and the fingerprint
+read it. A new setting is a field of `Settings`, its type in `Options`, and an argument of
+`BERTScore.__init__`; tests hold the three together. Nothing heavy is imported here: the command
+line reads it before PyTorch is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+
+from .byte_sizes import parse_bytes
+from .errors import InvalidTypeError, InvalidValueError
+from .languages import language_code
+from .references import RULES
+
+if TYPE_CHECKING:
+    import os
+
+    from .baseline import Baseline
+    from .weighting import IdfSetting
+
+Score = Literal["f1", "precision", "recall"]
+Reduction = Literal["mean", "none"]
+Overflow = Literal["truncate", "window", "error"]
+Dtype = Literal["float32", "bfloat16", "float16"]
+Layers = int | Sequence[int] | Literal["all"]
+# What a setting shapes: the best matches; what is made of them (P, R and F1 of a sample); only the
+# answer, which is made anew from the same state; or none of these, but how the work is done.
+Shapes = Literal["matches", "scores", "answer", "work"]
+Check = Callable[[str, Any], None]
+
+
+# ---------------------------------------------------------------- checks
+
+
+def any_value(name: str, value: Any) -> None:
+    """Nothing is checked yet: it is where the value becomes an object."""
+
+
+def true_or_false(name: str, value: Any) -> None:
+    """A bool, and nothing that merely counts as one."""
+    if not isinstance(value, bool):
+        raise InvalidTypeError(f"got {spelled(name, value)}; wanted True or False")
+
+
+def as_index(value: Any) -> int | None:
+    """A whole number as a plain one; None if it is none, or a bool."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:  # arrays of several numbers offer __index__, too
+        return None
+
+
+def one_of(*choices: str | None) -> Check:
+    """One of some texts, or None where that is among them."""
+
+    def check(name: str, value: Any) -> None:
+        # An array compared with a text gives an array.
+        if value not in choices if isinstance(value, str | None) else True:
+            said = [repr(choice) if choice else "None" for choice in choices]
+            wanted = f"{', '.join(said[:-1])} or {said[-1]}{_near(value, choices)}"
+            raise InvalidValueError(f"got {spelled(name, value)}; wanted {wanted}")
+
+    return check
+
+
+def whole_number(least: int, what: str) -> Check:
+    """None, or an integer that is not too small."""
+
+    def check(name: str, value: Any) -> None:
+        if value is None:
+            return
+        number = as_index(value)
+        if number is None:
+            raise InvalidTypeError(f"got {spelled(name, value)}; wanted {what} or None")
+        if number < least:
+            raise InvalidValueError(f"got {spelled(name, value)}; wanted {what}, or None")
+
+    return check
+
+
+def finite_number(positive: bool = False) -> Check:
+    """A number that fits into an answer, which is float32."""
+
+    def check(name: str, value: Any) -> None:
+        largest = 3.4028234e38  # of float32
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (is_number and -largest <= value <= largest and (value > 0 or not positive)):
+            wanted = "a finite number" + (" above 0" if positive else "")
+            raise InvalidValueError(f"got {spelled(name, value)}; wanted {wanted}")
+
+    return check
+
+
+def byte_size(name: str, value: Any) -> None:
+    """A number of bytes, or a text such as "512MB"."""
+    parse_bytes(value, spelled(name, value))
+
+
+def language(name: str, value: Any) -> None:
+    """None, or a language code."""
+    if value is not None:
+        language_code(value, spelled(name, ""))
+
+
+def text(name: str, value: Any) -> None:
+    """None, or a text that is not empty."""
+    if value is not None and not (isinstance(value, str) and value.strip()):
+        kind = InvalidValueError if isinstance(value, str) else InvalidTypeError
+        raise kind(f"got {spelled(name, value)}; wanted a text or None")
+
+
+# ---------------------------------------------------------------- the list
+
+
+@dataclass(frozen=True)
+class About:
+    """What there is to know of a setting beside its type and default.
+
+    Attributes:
+        help: one line.
+        shapes: see `Shapes`; decides whether it is part of fingerprint and signature.
+        check: raises what is wrong with a value.
+        choices: the values that exist, where these are few.
+        flag: its name on the command line, if it has one there: of a switch the one that turns
+            the default around.
+        short: one letter for it.
+        metavar: what stands for its value in the help.
+        parse: what the command line makes of that value.
+        bare: the flag alone, without a value, means True.
+        label: its name in the signature; None: it is not part of that; "": its own name.
+    """
+
+    help: str
+    shapes: Shapes
+    check: Check
+    choices: tuple[str | None, ...] = ()
+    flag: str | None = None
+    short: str | None = None
+    metavar: str | None = None
+    parse: Callable[[str], Any] = str
+    bare: bool = False
+    label: str | None = ""
+
+
+def _setting(
+    default: Any,
+    help: str,  # noqa: A002 - named like argparse's
+    shapes: Shapes,
+    check: Check | None = None,
+    *,
+    choices: tuple[str | None, ...] = (),
+    **more: Any,
+) -> Any:
+    check = check or (one_of(*choices) if choices else any_value)
+    return field(default=default, metadata={"about": About(help, shapes, check, choices, **more)})
+
+
+def parse_layers(text: str) -> int | list[int] | str:
+    """Layers as the command line takes them: ``5``, ``3,6`` or ``all``."""
+    if text == "all":
+        return text
+    try:
+        layers = [int(part) for part in text.split(",")]
+    except ValueError:
+        wanted = "wanted a layer, several with commas between, or all"
+        raise argparse.ArgumentTypeError(f"got {text!r}; {wanted}") from None
+    return layers if len(layers) > 1 else layers[0]
+
+
+_POSITIVE = whole_number(1, "a positive number of tokens")
+
+
+# fmt: off
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """All settings of a metric, checked when they are put together."""
+
+    model_name_or_path: Any = _setting(
+        None, "encoder: hub name, folder or the alias minilm; none: the one for the language",
+        "matches", flag="--model", short="-m", metavar="NAME", label="encoder",
+    )
+    num_layers: Layers | None = _setting(
+        None, "hidden state (0: embeddings), several with commas, or all; none: the tuned one",
+        "matches", flag="--num-layers", short="-n", metavar="K", parse=parse_layers, label="layers",
+    )
+    score: Score | None = _setting(
+        "f1", "f1, precision, recall, or none: all three",
+        "answer", choices=(*get_args(Score), None), label=None,
+    )
+    reduction: Reduction = _setting(
+        "mean", "mean over the samples, or none: one value a sample",
+        "answer", choices=get_args(Reduction), label=None,
+    )
+    lang: str | None = _setting(
+        None, "language code: chooses encoder (if none is named) and baseline",
+        "work", language, flag="--lang", short="-l", metavar="CODE",
+    )
+    idf: IdfSetting = _setting(
+        False, "weight tokens by rarity: in these references, or by a saved table",
+        "matches", flag="--idf", metavar="TABLE", bare=True,
+    )
+    beta: float = _setting(
+        1.0, "how many times as much recall counts in F1 as precision (default: 1)",
+        "scores", finite_number(positive=True), flag="--beta", metavar="B", parse=float,
+    )
+    rescale_with_baseline: bool | Baseline = _setting(
+        False, "rescale with the packaged baseline, or with that of --baseline-path",
+        "answer", flag="--rescale-with-baseline", label="baseline",
+    )
+    baseline_path: str | os.PathLike[str] | None = _setting(
+        None, "file of a baseline: LAYER,P,R,F",
+        "answer", flag="--baseline-path", metavar="FILE", label=None,
+    )
+    match_special_tokens: bool = _setting(
+        True, "special tokens (which never have a weight) may be matched; the flag forbids it",
+        "matches", true_or_false, flag="--no-match-special-tokens", label="special_tokens",
+    )
+    multi_reference: str = _setting(
+        "max", "what several references make of it",
+        "scores", choices=tuple(RULES), flag="--multi-reference", label="references",
+    )
+    overflow: Overflow = _setting(
+        "truncate", "texts above the limit: cut, scored whole in windows, or refused",
+        "matches", choices=get_args(Overflow), flag="--overflow",
+    )
+    max_length: int | None = _setting(
+        None, "tokens of a text, special ones included; none: what the encoder allows",
+        "matches", _POSITIVE, flag="--max-length", metavar="N", parse=int,
+    )
+    empty_score: float = _setting(
+        0.0, "score of a sample with nothing to score (default: 0)",
+        "answer", finite_number(), flag="--empty-score", metavar="X", parse=float, label="empty",
+    )
+    dtype: Dtype = _setting(
+        "float32", "of the encoder",
+        "matches", choices=get_args(Dtype), flag="--dtype",
+    )
+    batch_tokens: int | None = _setting(
+        None, "padded tokens in one pass; none: 2048 on a CPU, 32768 elsewhere",
+        "work", _POSITIVE, flag="--batch-tokens", metavar="N", parse=int,
+    )
+    compile: bool = _setting(
+        False, "torch.compile the encoder: half a minute to start, for long jobs",
+        "work", true_or_false, flag="--compile",
+    )
+    embedding_cache: int | str = _setting(
+        "512MB", "memory for vectors of texts that come again (default: 512MB; 0: none)",
+        "work", byte_size, flag="--embedding-cache", metavar="SIZE",
+    )
+    verbose: bool = _setting(False, "show a progress bar", "work", true_or_false)
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Check all values.
+
+        Raises:
+            InvalidTypeError: if a value has the wrong type.
+            InvalidValueError: if it does not exist or does not fit.
+        """
+        for name, about in ABOUT.items():
+            about.check(name, getattr(self, name))
+
+    @property
+    def language(self) -> str | None:
+        """The language as the tables spell it."""
+        return None if self.lang is None else language_code(self.lang)
+
+    @property
+    def cache_bytes(self) -> int:
+        """``embedding_cache`` as a number."""
+        return parse_bytes(self.embedding_cache)
+
+    def changed(self) -> dict[str, Any]:
+        """The settings that differ from their defaults."""
+        given = {name: getattr(self, name) for name in ABOUT}
+        return {name: value for name, value in given.items() if not _same(value, DEFAULTS[name])}
+
+
+class Options(TypedDict, total=False):
+    """The types of the settings that stand behind the encoder and its layers, for `bert_score`."""
+
+    lang: str | None
+    idf: IdfSetting
+    beta: float
+    rescale_with_baseline: bool | Baseline
+    baseline_path: str | os.PathLike[str] | None
+    match_special_tokens: bool
+    multi_reference: str
+    overflow: Overflow
+    max_length: int | None
+    empty_score: float
+    dtype: Dtype
+    batch_tokens: int | None
+    compile: bool
+    embedding_cache: int | str
+    verbose: bool
+
+
+ABOUT: Mapping[str, About] = {f.name: f.metadata["about"] for f in fields(Settings)}
+DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+# ---------------------------------------------------------------- how a setting is called
+
+_as_flags: ContextVar[bool] = ContextVar("_as_flags", default=False)
+_NO_VALUE = object()
+
+
+@contextmanager
+def spelled_as_flags() -> Iterator[None]:
+    """Within it, messages name settings as the command line does."""
+    token = _as_flags.set(True)
+    try:
+        yield
+    finally:
+        _as_flags.reset(token)
+
+
+def spelled(name: str, value: Any = _NO_VALUE) -> str:
+    """A setting as the reader of a message would write it.
+
+    ``dtype='float16'`` or, within `spelled_as_flags`, ``--dtype float16``; without a value
+    ``dtype`` or ``--dtype``.
+    """
+    about = ABOUT.get(name)
+    if not _as_flags.get() or about is None or about.flag is None:
+        return name if value is _NO_VALUE else f"{name}={value!r}"
+    return about.flag if value is _NO_VALUE or isinstance(value, bool) else f"{about.flag} {value}"
+
+
+# ---------------------------------------------------------------- arguments that do not exist
+
+# Arguments of torchmetrics' own BERTScore and of bert-score that have another name here, or no use.
+_RENAMED = {
+    "all_layers": "num_layers='all'",
+    "model": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
+    "user_tokenizer": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
+    "user_forward_fn": "a subclass of bertscore_tm.Encoder",
+    "batch_size": "batch_tokens, padded tokens in one pass",
+    "device": "metric.to(device)",
+    "return_hash": "metric.signature",
+    "num_threads": "nothing: there are no worker processes",
+    "truncation": "overflow='truncate'",
+    "baseline_url": "baseline_path, a file",
+    "model_type": "model_name_or_path",
+    "nthreads": "nothing: there are no worker processes",
+    "idf_sents": "idf=IdfTable.fit(texts, encoder)",
+    "use_fast_tokenizer": "HuggingFaceEncoder(name, tokenizer)",
+}
+
+
+def refuse_unknown(arguments: Mapping[str, object], known: Sequence[str]) -> None:
+    """Raise InvalidTypeError for an argument that is not known, saying what is meant instead."""
+    for name in arguments:
+        if name in _RENAMED:
+            raise InvalidTypeError(
+                f"got the argument {name!r} of another BERTScore; here this is {_RENAMED[name]}"
+            )
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"wanted some of {', '.join(known)}"
+            raise InvalidTypeError(f"got the unknown argument {name!r}; {hint}")
+
+
+def _near(value: Any, choices: Sequence[str | None]) -> str:
+    known = [choice for choice in choices if choice is not None]
+    near = get_close_matches(value, known, 1) if isinstance(value, str) else []
+    return f" (did you mean {near[0]!r}?)" if near else ""
