@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import names
+from . import languages, names
 from .baseline import Baseline
 from .encoder import Encoder
 from .idf import IdfTable
@@ -58,9 +58,9 @@ def choose_encoder(
         if lang is None:
             raise ValueError(
                 "got neither an encoder nor a language; wanted model_name_or_path (a hub name, a folder, 'minilm') or lang "
-                f"('en' chooses {names.default_encoder('en')})"
+                f"('en' chooses {languages.default_encoder('en')})"
             )
-        model = names.default_encoder(lang)
+        model = languages.default_encoder(lang)
     if isinstance(model, torch.nn.Module) and not isinstance(model, Encoder):
         raise TypeError(
             f"got {type(model).__name__} as encoder; wanted HuggingFaceEncoder(model, tokenizer): it needs its tokenizer"

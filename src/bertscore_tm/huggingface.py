@@ -98,11 +98,11 @@ class HuggingFaceEncoder:
             self.dtype = str(next(model_name_or_path.parameters()).dtype).removeprefix("torch.")
             self._config, self.name = model_name_or_path.config, f"own:{type(model_name_or_path).__name__}"
         else:
-            self.source = names.find(model_name_or_path)
+            self.source = names.find_source(model_name_or_path)
             self._config, self.name = _load_config(self.source, revision, _folder_state(self.source)), self.source.name
         self.depth = config_depth(self._config, self.name)
         if tokenizer is None or isinstance(tokenizer, (str, os.PathLike)):
-            source = self.source if tokenizer is None else names.find(tokenizer)
+            source = self.source if tokenizer is None else names.find_source(tokenizer)
             assert source is not None
             tokenizer = _load_tokenizer(source, revision, _folder_state(source))
         if not hasattr(tokenizer, "convert_ids_to_tokens"):

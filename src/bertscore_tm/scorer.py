@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import diagnosis, names, scoring, signature
+from . import diagnosis, languages, scoring, signature
 from ._version import __version__
 from .arguments import choose_baseline, choose_encoder, choose_table, finite
 from .baseline import Baseline
@@ -51,7 +51,7 @@ class Scorer:
         verbose: bool = False,
     ) -> None:
         """Check all settings and find the encoder; arguments as in `BERTScore`."""
-        self.lang = None if lang is None else names.language(lang)
+        self.lang = None if lang is None else languages.language_code(lang)
         for name, value in (("match_special_tokens", match_special_tokens), ("compile", compile), ("verbose", verbose)):
             if not isinstance(value, bool):
                 raise TypeError(f"got {name}={value!r}; wanted True or False")
