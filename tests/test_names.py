@@ -1,9 +1,8 @@
-"""What a name means: an alias, a folder, a hub model, a language."""
+"""What a name means: an alias, a folder, a hub model."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 import types
 from collections.abc import Callable
@@ -14,7 +13,8 @@ from typing import Any
 import pytest
 
 from bertscore_tm import BERTScore, names
-from bertscore_tm.names import Source, default_encoder, find, language, table_name, tuned_layer
+from bertscore_tm.languages import default_encoder
+from bertscore_tm.names import Source, find_source, table_name, tuned_layer
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 Tiny = Callable[[str], str]
@@ -38,48 +38,56 @@ def encoder_folder(path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["minilm", "MiniLM", "MINILM", MINILM])
 def test_the_offline_encoder(name: str, minilm: str, here: Path) -> None:
-    assert find(name) == Source(MINILM, minilm, True)
+    assert find_source(name) == Source(MINILM, minilm, True)
 
 
-def test_without_its_package_the_alias_is_a_hub_name(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+def test_without_its_package_the_alias_is_a_hub_name(
+    monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
     monkeypatch.setattr(names, "find_spec", lambda _: None)
-    assert find("minilm") == Source(MINILM, MINILM, False)
+    assert find_source("minilm") == Source(MINILM, MINILM, False)
 
 
-@pytest.mark.parametrize("name", ["roberta-large", "microsoft/deberta-base", "minilm2", "sentence-transformers/minilm"])
+@pytest.mark.parametrize(
+    "name", ["roberta-large", "microsoft/deberta-base", "minilm2", "sentence-transformers/minilm"]
+)
 def test_hub_names(name: str, here: Path) -> None:
-    assert find(name) == Source(name, name, False)
+    assert find_source(name) == Source(name, name, False)
 
 
-@pytest.mark.parametrize("name", ["enc", "./enc", "a/enc", "a/b/enc", "./a/enc", "../up/enc", "enc/"])
+@pytest.mark.parametrize(
+    "name", ["enc", "./enc", "a/enc", "a/b/enc", "./a/enc", "../up/enc", "enc/"]
+)
 def test_relative_folders(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     encoder_folder(Path(name))
-    assert find(name) == Source(name, str(Path(name).resolve()), True)
+    assert find_source(name) == Source(name, str(Path(name).resolve()), True)
 
 
 def test_absolute_and_home_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     folder = encoder_folder(tmp_path / "enc")
-    assert find(str(folder)) == Source(str(folder), str(folder.resolve()), True)
-    assert find("~/enc") == Source("~/enc", str(folder.resolve()), True)
-    assert find(folder) == Source(str(folder), str(folder.resolve()), True)  # a pathlib.Path
+    assert find_source(str(folder)) == Source(str(folder), str(folder.resolve()), True)
+    assert find_source("~/enc") == Source("~/enc", str(folder.resolve()), True)
+    assert find_source(folder) == Source(str(folder), str(folder.resolve()), True)  # a pathlib.Path
 
 
 def test_a_folder_goes_before_a_hub_name(here: Path) -> None:
     """But not one that merely has its name, such as one of outputs."""
     (here / "roberta-large").mkdir()
-    assert not find("roberta-large").folder
+    assert not find_source("roberta-large").folder
     (here / "roberta-large" / "config.json").write_text("{}")
-    assert find("roberta-large") == Source("roberta-large", str(here.resolve() / "roberta-large"), True)
+    assert find_source("roberta-large") == Source(
+        "roberta-large", str(here.resolve() / "roberta-large"), True
+    )
 
 
 def test_a_folder_with_the_name_of_the_alias(minilm: str, here: Path) -> None:
     encoder_folder(here / "minilm")
-    assert find("minilm").location == minilm
-    assert find("./minilm").location == str(here.resolve() / "minilm")
+    assert find_source("minilm").location == minilm
+    assert find_source("./minilm").location == str(here.resolve() / "minilm")
 
 
 @pytest.mark.parametrize(
@@ -100,11 +108,13 @@ def test_a_folder_with_the_name_of_the_alias(minilm: str, here: Path) -> None:
 )
 def test_folders_that_are_not_there(name: str, here: Path) -> None:
     if name == ".":  # is there, but holds no encoder: loading says so
-        with pytest.raises(OSError, match=r"could not load the configuration of the encoder in folder '\.'"):
+        with pytest.raises(
+            OSError, match=r"could not load the configuration of the encoder in folder '\.'"
+        ):
             BERTScore(name, 2)
         return
     with pytest.raises(FileNotFoundError) as error:
-        find(name)
+        find_source(name)
     assert f"the encoder folder {name!r} was not found" in str(error.value)
     assert repr(str(Path.cwd())) in str(error.value)
 
@@ -112,34 +122,41 @@ def test_folders_that_are_not_there(name: str, here: Path) -> None:
 def test_a_path_that_is_not_there(here: Path) -> None:
     """A `Path` is never a hub name."""
     with pytest.raises(FileNotFoundError, match="the encoder folder 'roberta-large' was not found"):
-        find(Path("roberta-large"))
+        find_source(Path("roberta-large"))
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "\ud800"])
 def test_names_that_no_folder_can_have(name: str, here: Path) -> None:
-    assert find(name).folder is False
+    assert find_source(name).folder is False
 
 
 def test_a_file_is_no_folder(here: Path) -> None:
     (here / "enc").write_text("")
     with pytest.raises(FileNotFoundError, match=r"the encoder folder '\./enc' was not found"):
-        find("./enc")
+        find_source("./enc")
 
 
 @pytest.mark.parametrize("name", ["", " ", "\t\n"])
 def test_empty_names(name: str) -> None:
-    with pytest.raises(ValueError, match="got an empty name as encoder; wanted a hub name, a folder or the alias 'minilm'"):
-        find(name)
+    with pytest.raises(
+        ValueError,
+        match="got an empty name as encoder; wanted a hub name, a folder or the alias 'minilm'",
+    ):
+        find_source(name)
 
 
 @pytest.mark.parametrize("name", [3, b"minilm", ["minilm"], object()])
 def test_what_is_no_name(name: Any) -> None:
-    with pytest.raises(TypeError, match=f"got {type(name).__name__} as encoder; wanted a hub name, a folder, the alias 'minilm'"):
-        find(name)
+    message = (
+        f"got {type(name).__name__} as encoder; wanted a hub name, a folder, the alias 'minilm'"
+    )
+    with pytest.raises(TypeError, match=message):
+        find_source(name)
 
 
 def test_no_hub_name_and_no_network() -> None:
-    with pytest.raises(OSError, match=r"could not load the configuration of encoder 'nobody/nothing' \(.*the alias 'minilm'"):
+    message = r"could not load the configuration of encoder 'nobody/nothing' \(.*the alias 'minilm'"
+    with pytest.raises(OSError, match=message):
         BERTScore("nobody/nothing", 2)
 
 
@@ -148,7 +165,9 @@ class Launched:
 
     def __init__(self, cwd: Path, initialized: bool = True) -> None:
         config = types.SimpleNamespace(runtime=types.SimpleNamespace(cwd=str(cwd)))
-        self.HydraConfig = types.SimpleNamespace(initialized=lambda: initialized, get=lambda: config)
+        self.HydraConfig = types.SimpleNamespace(
+            initialized=lambda: initialized, get=lambda: config
+        )
 
 
 def test_where_hydra_was_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,15 +177,15 @@ def test_where_hydra_was_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(job)
     monkeypatch.setitem(sys.modules, "hydra.core.hydra_config", Launched(launch))  # type: ignore[misc]
     for name in ("./enc", "enc"):
-        assert find(name).location == str((launch / "enc").resolve())
+        assert find_source(name).location == str((launch / "enc").resolve())
     encoder_folder(job / "enc")
-    assert find("./enc").location == str((job / "enc").resolve())  # here goes first
+    assert find_source("./enc").location == str((job / "enc").resolve())  # here goes first
     with pytest.raises(FileNotFoundError) as error:
-        find("./nowhere")
+        find_source("./nowhere")
     assert f"(relative paths were tried from {str(job)!r}, {str(launch)!r})" in str(error.value)
     monkeypatch.setitem(sys.modules, "hydra.core.hydra_config", Launched(launch, initialized=False))  # type: ignore[misc]
     (job / "enc" / "config.json").unlink()
-    assert not find("enc").folder
+    assert not find_source("enc").folder
 
 
 # ---------------------------------------------------------------- layers
@@ -230,72 +249,3 @@ def test_a_folder_has_no_tuned_layer(tiny: Tiny, here: Path) -> None:
 )
 def test_names_in_the_tables(name: str, table: str) -> None:
     assert table_name(name) == table
-
-
-# ---------------------------------------------------------------- languages
-
-
-@pytest.mark.parametrize(
-    "code, wanted",
-    [
-        ("en", "en"),
-        ("EN", "en"),
-        (" De ", "de"),
-        ("pt-BR", "pt"),
-        ("pt_BR", "pt"),
-        ("zh-Hant-TW", "zh"),
-        ("zh-Hans", "zh"),
-        ("es-419", "es"),
-        ("en-sci", "en-sci"),
-        ("EN-Sci", "en-sci"),
-        ("ceb", "ceb"),
-        ("sw", "sw"),
-        ("yi", "yi"),
-    ],
-)
-def test_languages(code: str, wanted: str) -> None:
-    assert language(code) == wanted
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["", " ", "e", "xx", "xx-nowhere", "english", "en-", "-en", "en-scientific", "en-1", "e n", "qqq", None, 3, b"en", ["en"]],
-)
-def test_what_is_no_language(code: Any) -> None:
-    message = f"got lang={code!r}, which is no language code that is known here; wanted an ISO 639-1 code such as 'en'"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        language(code)
-
-
-@pytest.mark.parametrize(
-    "lang, model",
-    [
-        ("en", "roberta-large"),
-        ("zh", "bert-base-chinese"),
-        ("tr", "dbmdz/bert-base-turkish-cased"),
-        ("en-sci", "allenai/scibert_scivocab_uncased"),
-        ("de", "bert-base-multilingual-cased"),
-        ("ur", "bert-base-multilingual-cased"),
-    ],
-)
-def test_encoders_of_languages(lang: str, model: str) -> None:
-    """The paper's package has these."""
-    assert default_encoder(lang) == model
-
-
-@pytest.mark.parametrize("lang, model", [("zh-TW", "bert-base-chinese"), ("UR", "bert-base-multilingual-cased")])
-def test_the_language_chooses_the_encoder(lang: str, model: str) -> None:
-    try:
-        named = BERTScore(lang=lang).signature
-    except OSError as error:  # it is not at hand
-        named = str(error)
-    assert model in named
-
-
-def test_neither_encoder_nor_language() -> None:
-    with pytest.raises(ValueError, match=r"got neither an encoder nor a language; .*\('en' chooses roberta-large\)"):
-        BERTScore()
-
-
-def test_the_language_of_a_given_encoder_changes_no_score(tiny: Tiny) -> None:
-    assert BERTScore(tiny("bert"), 2, lang="de").signature == BERTScore(tiny("bert"), 2).signature

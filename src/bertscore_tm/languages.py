@@ -94,7 +94,7 @@ def language_code(code: str, said: str = "lang=") -> str:
         return text
     found = re.fullmatch(r"([a-z]{2,3})(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?", text)
     if not found or found[1] not in _CODES:
-        shown = repr(code) if len(code) <= 50 else f"{code!r}... ({len(code)} characters)"
+        shown = repr(code) if len(code) <= 50 else f"{code[:50]!r}... ({len(code)} characters)"
         meant = _meant(text)
         raise InvalidValueError(
             f"got {said}{shown}, which is no language code that is known here; {_WANTED}"

@@ -112,8 +112,9 @@ class Tokenizer:
         ids = [*self._before, *body, *self._after]
         # What a tokenizer adds to nothing, such as mBART's language code, has no weight.
         mask = [bool(body) and i not in self._special for i in ids]
-        none = (None, *self._special)
-        unknown = 0 if self._unknown in none else body.count(self._unknown)
+        unknown = 0
+        if self._unknown is not None and self._unknown not in self._special:
+            unknown = body.count(self._unknown)
         return Tokens(ids, mask, windows, lost, unknown, literal)
 
     def _windows(self, body: list[int], room: int) -> tuple[Window, ...]:
@@ -160,9 +161,8 @@ class Tokenizer:
                     f"because the tokenizer adds {special} special tokens"
                 )
         declared = getattr(self._tokenizer, "model_max_length", None)
-        if not (isinstance(declared, (int, float)) and 0 < declared < _NO_LIMIT):
-            declared = None
-        declared = declared and int(declared)
+        is_limit = isinstance(declared, (int, float)) and 0 < declared < _NO_LIMIT
+        declared = int(declared or 0) if is_limit else None
         for limit, source in (
             (declared, "the tokenizer declares model_max_length"),
             (positions, "the encoder's positions"),
