@@ -17,7 +17,8 @@ with atheris.instrument_imports(include=["bertscore_tm"]):
     import torch
 
     from bertscore_tm import Baseline, BERTScore, BERTScoreWarning, IdfTable
-    from bertscore_tm import names as encoder_names
+    from bertscore_tm.languages import language_code
+    from bertscore_tm.names import find_source
     from bertscore_tm.textfiles import printable, read_texts
     from bertscore_tm.weights import folder_digest
     from hostile import WORDS, finite, ours
@@ -73,8 +74,8 @@ def names(data: atheris.FuzzedDataProvider) -> None:
     text = data.ConsumeUnicode(40)
     assert printable(text).isprintable()
     with ours():
-        encoder_names.find(text)
-    assert encoder_names.language(text)
+        find_source(text)
+    assert language_code(text)
 
 
 TARGETS = [baseline, idf, lines, weights, words, names]

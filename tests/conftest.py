@@ -69,3 +69,13 @@ def bert_score_package() -> Callable[..., Scores]:
         return {name: value.tolist() for name, value in zip(("precision", "recall", "f1"), values, strict=True)}
 
     return score
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the metrics of a process share, new: those of other tests play no part."""
+    from bertscore_tm import leases
+
+    fresh = leases._Process()
+    monkeypatch.setattr(leases, "_process", fresh)
+    return fresh

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bertscore_tm.cache import Cache, parse_bytes
+from bertscore_tm.byte_sizes import parse_bytes
+from bertscore_tm.cache import Cache
 
 
 def read(cache: Cache[str], keys: Iterable[object], size: int = 1) -> list[bool]:

@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from bertscore_tm import Baseline, BERTScore, IdfTable, Tokens, bert_score
-from bertscore_tm.idf import document_frequencies
-from bertscore_tm.scoring import EMPTY
+from bertscore_tm.idf import DocumentFrequencies
+from bertscore_tm.references import EMPTY
 from reference import bertscore, inverse_document_frequencies
 
 Tiny = Callable[[str], str]

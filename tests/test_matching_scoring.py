@@ -10,8 +10,16 @@ import torch
 from torch import Tensor
 
 from bertscore_tm import matching, scoring
-from bertscore_tm.matching import Embedded, Matches, Side, best_similarity, match, unit
-from bertscore_tm.scoring import EMPTY, f1, over_references, pair_scores, weighted_mean
+from bertscore_tm.matching import (
+    Matches,
+    Side,
+    TokenVectors,
+    best_similarity,
+    match_pairs,
+    unit_vectors,
+)
+from bertscore_tm.references import EMPTY, over_references
+from bertscore_tm.scoring import f_beta, score_pairs, weighted_mean
 
 Random = Callable[..., Tensor]
 
@@ -24,11 +32,11 @@ def random() -> Random:
 
 def embedded(
     random: Random, lengths: Sequence[int], layers: int = 2, dim: int = 5, words: Sequence[bool] | None = None
-) -> Embedded:
+) -> TokenVectors:
     """Random texts; by default the first and the last token of each are markers."""
     total = sum(lengths)
     word = [0 < i < n - 1 for n in lengths for i in range(n)] if words is None else list(words)
-    return Embedded(
+    return TokenVectors(
         random(layers, total, dim),
         torch.arange(100, 100 + total, dtype=torch.int32),
         torch.tensor(word, dtype=torch.bool),
@@ -36,7 +44,7 @@ def embedded(
     )
 
 
-def by_hand(texts: Embedded, side: int, other: int, layer: int, special: bool) -> tuple[list[float], list[int]]:
+def by_hand(texts: TokenVectors, side: int, other: int, layer: int, special: bool) -> tuple[list[float], list[int]]:
     """For each word of one text its best cosine among the tokens of another, and its id; in loops, in float64."""
     ends = [0, *texts.length.cumsum(0).tolist()]
     best, ids = [], []
@@ -54,10 +62,10 @@ def by_hand(texts: Embedded, side: int, other: int, layer: int, special: bool) -
     return best, ids
 
 
-def check(texts: Embedded, pairs: Sequence[tuple[int, int]], special: bool) -> Matches:
+def check(texts: TokenVectors, pairs: Sequence[tuple[int, int]], special: bool) -> Matches:
     """Match `pairs` and compare all that comes out with loops."""
     index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)
-    got = match(texts, index[:, 0], index[:, 1], special)
+    got = match_pairs(texts, index[:, 0], index[:, 1], special)
     for side, place in ((got.pred, 0), (got.ref, 1)):
         assert side.length.dtype == torch.int32
         assert side.similarity.dtype == torch.float32
@@ -89,10 +97,10 @@ def test_markers_decide_some_matches(random: Random) -> None:
 
 def test_cosine_by_hand() -> None:
     vectors = torch.tensor([[[3.0, 0.0], [0.0, 0.5], [2.0, 2.0], [-1.0, 0.0]]])
-    texts = Embedded(
+    texts = TokenVectors(
         vectors, torch.tensor([7, 8, 9, 6], dtype=torch.int32), torch.ones(4, dtype=torch.bool), torch.tensor([2, 2])
     )
-    got = match(texts, torch.tensor([0]), torch.tensor([1]))
+    got = match_pairs(texts, torch.tensor([0]), torch.tensor([1]))
     half = math.sqrt(0.5)  # (1, 0) and (0, 1) against (1, 1) / sqrt 2
     assert got.pred.similarity.flatten().tolist() == pytest.approx([half, half])
     assert got.ref.similarity.flatten().tolist() == pytest.approx([half, 0.0], abs=1e-7)
@@ -102,8 +110,8 @@ def test_cosine_by_hand() -> None:
 def test_a_negative_best_match_stays_negative() -> None:
     """Padding, whose similarity would be 0, is no match: the shorter of two pairs in one block keeps its -1."""
     vectors = torch.tensor([[[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
-    texts = Embedded(vectors, torch.arange(5, dtype=torch.int32), torch.ones(5, dtype=torch.bool), torch.tensor([1, 1, 3]))
-    got = match(texts, torch.tensor([0, 0]), torch.tensor([1, 2]))
+    texts = TokenVectors(vectors, torch.arange(5, dtype=torch.int32), torch.ones(5, dtype=torch.bool), torch.tensor([1, 1, 3]))
+    got = match_pairs(texts, torch.tensor([0, 0]), torch.tensor([1, 2]))
     assert got.pred.similarity.flatten().tolist() == [-1.0, 1.0]
 
 
@@ -133,7 +141,7 @@ def test_blocks_hold_no_more_than_they_may(block: int, random: Random, monkeypat
 
     monkeypatch.setattr(torch, "bmm", bmm)
     monkeypatch.setattr(matching, "BLOCK", block)
-    match(texts, pairs[:, 0], pairs[:, 1])
+    match_pairs(texts, pairs[:, 0], pairs[:, 1])
     assert all(elements <= block for together, elements in seen if together > 1)
     assert max(together for together, _ in seen) > 1
     assert len(seen) > 2 or block == 1_000  # two layers: at least two products
@@ -152,13 +160,13 @@ def test_texts_without_words_or_without_tokens(random: Random) -> None:
     texts = embedded(random, [4, 2, 0, 3])
     got = check(texts, [(0, 3), (1, 0), (2, 0), (0, 2), (2, 2), (1, 2)], True)
     assert got.pred.length.tolist() == [2, 0, 0, 2, 0, 0]
-    scores, _ = pair_scores(got)
+    scores, _ = score_pairs(got)
     assert (scores == EMPTY).all(-1).all(-1).tolist() == [False, True, True, True, True, True]
     check(texts, [(2, 2), (1, 2)], False)
 
 
 def test_nothing_open_is_minus_one() -> None:
-    vectors = unit(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]))
+    vectors = unit_vectors(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]))
     closed, open_ = torch.zeros(1, 2, dtype=torch.bool), torch.ones(1, 2, dtype=torch.bool)
     a, b = best_similarity(vectors, vectors, closed, open_)
     assert (a.tolist(), b.tolist()) == ([[1.0, 1.0]], [[-1.0, -1.0]])
@@ -167,23 +175,23 @@ def test_nothing_open_is_minus_one() -> None:
 def test_similarity_never_leaves_its_range(random: Random) -> None:
     """Rounding makes some products of a vector with itself larger than 1."""
     vectors = random(1, 4_000, 3)
-    assert bool((unit(vectors) * unit(vectors)).sum(-1).gt(1).any())
-    texts = Embedded(
+    assert bool((unit_vectors(vectors) * unit_vectors(vectors)).sum(-1).gt(1).any())
+    texts = TokenVectors(
         vectors, torch.arange(4_000, dtype=torch.int32), torch.ones(4_000, dtype=torch.bool), torch.full((1_000,), 4)
     )
     index = torch.arange(1_000)
-    for side in (match(texts, index, index).pred, match(texts, index, index).ref):
+    for side in (match_pairs(texts, index, index).pred, match_pairs(texts, index, index).ref):
         assert side.similarity.max() <= 1.0
         assert side.similarity.min() >= 1.0 - 1e-6
 
 
 def test_unit_vectors(random: Random) -> None:
     vectors = random(2, 3, 4) * 1e-3
-    assert unit(vectors).norm(dim=-1).flatten().tolist() == pytest.approx([1.0] * 6, abs=1e-6)
-    assert unit(torch.zeros(2, 4)).tolist() == torch.zeros(2, 4).tolist()
+    assert unit_vectors(vectors).norm(dim=-1).flatten().tolist() == pytest.approx([1.0] * 6, abs=1e-6)
+    assert unit_vectors(torch.zeros(2, 4)).tolist() == torch.zeros(2, 4).tolist()
     for dtype in (torch.float16, torch.bfloat16, torch.float64):
-        assert unit(vectors.to(dtype)).dtype == torch.float32
-    large = unit(torch.full((1, 400), 60_000.0, dtype=torch.float16))  # a norm in float16 would be infinite
+        assert unit_vectors(vectors.to(dtype)).dtype == torch.float32
+    large = unit_vectors(torch.full((1, 400), 60_000.0, dtype=torch.float16))  # a norm in float16 would be infinite
     assert large.norm().item() == pytest.approx(1.0, abs=1e-6)
 
 
@@ -192,7 +200,7 @@ def test_numbers_that_are_none(bad: float, random: Random) -> None:
     texts = embedded(random, [4, 5])
     texts.vectors[1, 6, 2] = bad
     with pytest.raises(FloatingPointError, match=r"infinite or not a number.*use dtype='bfloat16' or 'float32'"):
-        match(texts, torch.tensor([0]), torch.tensor([1]))
+        match_pairs(texts, torch.tensor([0]), torch.tensor([1]))
 
 
 def test_take(random: Random) -> None:
@@ -238,7 +246,7 @@ def test_which_pairs_were_weighted_equally() -> None:
     """Either side is enough; an empty pair is none of them."""
     zero = weights({1: 0.0, 2: 1.0})
     pred, ref = side([0.5, 0.5, 0.5], [1, 2, 1], [1, 1, 1, 0]), side([0.5, 0.5, 0.5], [2, 1, 2], [1, 1, 0, 1])
-    scores, weightless = pair_scores(Matches(pred, ref), zero)
+    scores, weightless = score_pairs(Matches(pred, ref), zero)
     assert weightless.tolist() == [True, True, False, False]
     assert (scores == EMPTY).all(-1).flatten().tolist() == [False, False, True, True]
 
@@ -247,7 +255,7 @@ def test_scores_equal_a_loop(random: Random) -> None:
     lengths_p, lengths_r = [3, 0, 2, 1, 4], [2, 3, 0, 5, 1]
     sides = [side(random(sum(n), 2).tanh().flatten().tolist(), [i % 4 for i in range(sum(n))], n) for n in (lengths_p, lengths_r)]
     table = {0: 0.5, 1: 2.0, 2: 0.0, 3: 1.25}
-    got, _ = pair_scores(Matches(*sides), weights(table))
+    got, _ = score_pairs(Matches(*sides), weights(table))
     for pair, (n, m) in enumerate(zip(lengths_p, lengths_r)):
         if not (n and m):
             assert bool((got[pair] == EMPTY).all())
@@ -287,14 +295,14 @@ def test_long_sides_lose_no_digits() -> None:
     ],
 )
 def test_f1(p: float, r: float, wanted: float) -> None:
-    got = f1(torch.tensor([p], dtype=torch.float64), torch.tensor([r], dtype=torch.float64))
+    got = f_beta(torch.tensor([p], dtype=torch.float64), torch.tensor([r], dtype=torch.float64))
     assert got.tolist() == pytest.approx([wanted], rel=1e-12, abs=0)
 
 
 def test_f1_lies_between_its_parts() -> None:
     values = torch.linspace(0.001, 1, 50, dtype=torch.float64)
     p, r = values[:, None].expand(50, 50), values[None, :].expand(50, 50)
-    got = f1(p, r)
+    got = f_beta(p, r)
     assert bool((got <= torch.maximum(p, r) + 1e-12).all())
     assert bool((got >= torch.minimum(p, r) - 1e-12).all())
 

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from bertscore_tm import BERTScore, BERTScoreWarning, Tokens, bert_score, pairs
-from bertscore_tm.embedder import Embedder
-from bertscore_tm.pairs import Rows, match_rows, read_rows
+from bertscore_tm.encoder import as_encoder
+from bertscore_tm.leases import Lease, lease_encoder
+from bertscore_tm.pairs import match_rows
+from bertscore_tm.rows import Rows, read_rows
 
 PREDS, TARGET = ["a dog", "rain"], ["a cat", "rain fell"]
 
@@ -34,6 +36,10 @@ class Letters:
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
         self.encoded += [tuple(row[mask.bool()].tolist()) for row, mask in zip(input_ids, attention_mask)]
         return self.table[list(layers)][:, input_ids]
+
+
+def lease_of(encoder: Letters, layers: tuple[int, ...]) -> Lease:
+    return lease_encoder(as_encoder(encoder), layers, None, 0)
 
 
 # ---------------------------------------------------------------- forms
@@ -294,9 +300,9 @@ def test_scores_equal_a_loop() -> None:
 @pytest.mark.parametrize("chunk", [1, 5, 13, 40, 10_000])
 def test_chunks_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = read_rows(TEXTS, GROUPS)
-    whole = match_rows(Embedder(Letters(), (0, 1), None, 0), rows, torch.device("cpu"))
-    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder, device: chunk)
-    cut = match_rows(Embedder(Letters(), (0, 1), None, 0), rows, torch.device("cpu"))
+    whole = match_rows(lease_of(Letters(), (0, 1)), rows, torch.device("cpu"))
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda lease, device: chunk)
+    cut = match_rows(lease_of(Letters(), (0, 1)), rows, torch.device("cpu"))
     for a, b in ((whole.matches.pred, cut.matches.pred), (whole.matches.ref, cut.matches.ref)):
         assert torch.equal(a.token, b.token)
         assert torch.equal(a.length, b.length)
@@ -307,12 +313,12 @@ def test_chunks_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_chunks_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair alone may be larger."""
-    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder, device: 30)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda lease, device: 30)
     held = []
-    run = pairs.match
-    monkeypatch.setattr(pairs, "match", lambda texts, *a: held.append((len(texts.length), len(texts.token))) or run(texts, *a))
+    run = pairs.match_pairs
+    monkeypatch.setattr(pairs, "match_pairs", lambda texts, *a: held.append((len(texts.length), len(texts.token))) or run(texts, *a))
     texts = ["a" * n for n in range(1, 20)]
-    match_rows(Embedder(Letters(), (1,), None, 0), read_rows(texts, [t + "b" for t in texts]), torch.device("cpu"))
+    match_rows(lease_of(Letters(), (1,)), read_rows(texts, [t + "b" for t in texts]), torch.device("cpu"))
     assert len(held) > 5
     assert all(tokens <= 30 for number, tokens in held if number > 2)
     assert max(number for number, _ in held) > 2
@@ -330,7 +336,7 @@ def test_a_text_is_encoded_once() -> None:
 
 
 def test_a_text_is_encoded_once_over_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "chunk_tokens", lambda embedder, device: 4)
+    monkeypatch.setattr(pairs, "chunk_tokens", lambda lease, device: 4)
     encoder = Letters()
     bert_score(["a", "b", "a", "c"], ["b", "a", "c", ["a", "d"]], encoder)
     assert len(encoder.encoded) == len(set(encoder.encoded)) == 4
@@ -360,7 +366,7 @@ def test_counts() -> None:
 
 def test_chunks_are_smaller_for_more_layers() -> None:
     """What is bounded is the size of the vectors, of all layers together."""
-    one, three = (Embedder(Letters(), layers, None, 0) for layers in ((0,), (0, 1, 1)))
+    one, three = (lease_of(Letters(), layers) for layers in ((0,), (0, 1, 1)))
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     assert 2 * pairs.chunk_tokens(one, cpu) == 3 * pairs.chunk_tokens(three, cpu) > 0
     assert pairs.chunk_tokens(one, gpu) > pairs.chunk_tokens(one, cpu)

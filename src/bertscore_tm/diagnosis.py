@@ -72,8 +72,8 @@ def warn_of_data(
     if facts["truncated"]:
         said.append(
             f"{facts['truncated']} texts were truncated to {limit} tokens "
-            f"({facts['truncated'] / facts['texts']:.1%} of all texts, {facts['lost_tokens']} "
-            f"tokens lost; {spelled('overflow', 'window')} loses none)"
+            f"({facts['lost_tokens']} tokens lost, {facts['truncated'] / facts['texts']:.1%} of "
+            f"all texts; {spelled('overflow', 'window')} loses none)"
         )
     if facts["unknown_share"] > UNKNOWN_SHARE:
         said.append(

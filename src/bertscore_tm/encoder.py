@@ -49,6 +49,11 @@ class Tokens:
     unknown: int = 0
     literal: bool = False
 
+    @property
+    def words(self) -> Sequence[bool]:
+        """What ``token_mask`` was called in version 0.1."""
+        return self.token_mask
+
 
 class Encoder(ABC):
     """Anything that turns texts into hidden states. `HuggingFaceEncoder` is one.

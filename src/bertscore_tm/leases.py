@@ -114,9 +114,10 @@ class Lease:
             torch.cuda.empty_cache()
 
     def release(self) -> None:
-        """Give back the vectors that were kept, and the encoder's weights."""
+        """Give back the vectors that were kept and, unless others lease them, the weights."""
         clear_vectors(self.engine.key)
-        self.engine.encoder.release()
+        if _process.is_only(self):
+            self.engine.encoder.release()
         trim_heap()
 
     def cache_in_use(self) -> bool:
@@ -179,6 +180,9 @@ class _Process:
     def layers_wanted(self, key: Key) -> tuple[int, ...]:
         wanting = [each for each in self._live() if each.cache_bytes]
         return tuple(sorted({k for each in wanting if each.engine.key == key for k in each.layers}))
+
+    def is_only(self, lease: Lease) -> bool:
+        return all(each is lease for each in self._live() if each.engine is lease.engine)
 
     def prune(self) -> None:
         """Keep only what live metrics want."""

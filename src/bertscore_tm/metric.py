@@ -143,6 +143,7 @@ class BERTScore(PackedMetric):
         settings = Settings(**given)
         super().__init__(**kwargs)
         self.settings, self.pipeline, self.warns = settings, Pipeline(settings), True
+        self._keeps_matches = self.pipeline.weighting.needs_epoch  # else scores
         self._facts: dict[str, int | float] = {}
         # The fingerprint comes first: merging checks it before anything is changed.
         own = self.pipeline.fingerprint().to(self.device)
@@ -154,10 +155,6 @@ class BERTScore(PackedMetric):
         self.add_packed("sample_ids", torch.zeros(0, 2, dtype=torch.int64))  # id, digest of texts
         for name, value in nothing.pack().items() if self._keeps_matches else ():
             self.add_packed(name, value)
-
-    @property
-    def _keeps_matches(self) -> bool:
-        return self.pipeline.weighting.needs_epoch
 
     def update(
         self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None
@@ -221,6 +218,7 @@ class BERTScore(PackedMetric):
             self.pipeline.warn(self._facts)
         return self.pipeline.answer(scores, self.settings.score, self.settings.reduction)
 
+    @torch.jit.unused
     @uncompiled
     def forward(
         self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None

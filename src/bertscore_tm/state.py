@@ -47,6 +47,7 @@ class PackedMetric(Metric):
         parts = (self._packed[name], *list_parts(getattr(self, name)))
         return torch.cat([part.to(self.device) for part in parts])
 
+    @torch.jit.unused
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Add a batch and return its value; after an error everything is as before.
 

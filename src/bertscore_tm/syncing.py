@@ -62,7 +62,7 @@ def each_once(sample_ids: Tensor) -> Tensor:
     Raises:
         InvalidValueError: if an id comes with different texts: it does not name a row of the data.
     """
-    ids, digests = sample_ids.unbind(1)
+    ids, digests = sample_ids.T.contiguous()
     first = first_of_each(ids)
     wanted = digests[first][torch.searchsorted(ids[first], ids)]  # of the first row with each id
     other = (digests != wanted).nonzero().flatten()
