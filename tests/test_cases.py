@@ -309,7 +309,7 @@ def test_decoder_without_markers(layer: int, tiny: Tiny) -> None:
     rows = ["two cats sleep", "rain"], ["two cats sleep quietly", "rain fell on the old town"]
     got, wanted = bert_score(*rows, tiny("gpt2"), layer), bertscore(*rows, tiny("gpt2"), layer, add_prefix_space=True)
     (tokens,) = HuggingFaceEncoder(tiny("gpt2"), num_layers=layer).tokenize(["two cats sleep"])
-    assert all(tokens.words)
+    assert all(tokens.token_mask)
     for name in NAMES:
         near(got[name], wanted[name], 1e-5)
 
@@ -534,7 +534,7 @@ def test_memory_of_the_state(tiny: Tiny) -> None:
     assert _state_bytes(metric) < 64 * len(rows)
     with_idf = BERTScore(tiny("t5-bytes"), 1, idf=True)
     with_idf.update(rows, rows)
-    words = 2 * sum(sum(tokens.words) for tokens in metric.scorer.encoder.tokenize(rows))
+    words = 2 * sum(sum(tokens.token_mask) for tokens in metric.encoder.tokenize(rows))
     assert words > 10_000
     assert 8 * words <= _state_bytes(with_idf) < 8.5 * words + 64 * len(rows)
 
@@ -567,8 +567,8 @@ def test_a_table_of_weights(minilm: str) -> None:
     equal = metric_of(minilm, idf={1012: 1.0, 3899: 1.0}, reduction="none")
     equal.update(ORDER_PREDS, ORDER_TARGETS)
     near(equal.compute(), ORDER_F1[True])
-    (tokens,) = metric_of(minilm).scorer.encoder.tokenize(["rain fell"])
-    rain, fell = (i for i, word in zip(tokens.ids, tokens.words) if word)
+    (tokens,) = metric_of(minilm).encoder.tokenize(["rain fell"])
+    rain, fell = (i for i, word in zip(tokens.ids, tokens.token_mask) if word)
     plain = bert_score("rain", "rain fell", minilm, 6)
     only = bert_score("rain", "rain fell", minilm, 6, idf={rain: 1.0, fell: 0.0})
     near(only["precision"], plain["precision"].tolist(), 1e-6)

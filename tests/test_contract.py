@@ -813,7 +813,7 @@ def test_an_own_encoder() -> None:
     for name in NAMES:
         near(got[name], [1.0, cd])
     assert "letters" in metric.signature
-    assert metric.clone().scorer.encoder is encoder
+    assert metric.clone().encoder is encoder
     assert pickle.loads(pickle.dumps(metric)).encoder is metric.encoder
     assert encoder.devices == {"cpu"}
 
@@ -860,7 +860,7 @@ def test_an_own_model_keeps_its_mode(own: tuple[Any, Any], tiny: Tiny, idf: bool
     assert all(weight.grad is None and weight.dtype == torch.float32 for weight in model.parameters())
     assert list(metric.parameters()) == []
     copied = metric.clone()
-    assert copied.scorer.encoder is metric.scorer.encoder
+    assert copied.encoder is metric.encoder
 
 
 def test_an_own_model_keeps_its_mode_after_an_error(own: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:

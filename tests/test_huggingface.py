@@ -149,7 +149,7 @@ def test_wrong_limits(kind: str, max_length: Any, error: type[Exception], messag
 def test_room_for_one_word(tiny: Tiny) -> None:
     for kind, least in (("bert", 3), ("t5", 2), ("gpt2", 1)):
         (tokens,) = encoder_of(tiny(kind), max_length=least).tokenize(["rain rain rain"])
-        assert sum(tokens.words) == 1, kind
+        assert sum(tokens.token_mask) == 1, kind
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,10 @@ def test_prefix_space(kind: str, given: bool, tiny: Tiny) -> None:
     for text in ("dog ran", "The quick brown fox", "12 eggs"):
         assert ids_of(encoder, text) == with_space(text)["input_ids"] != without(text)["input_ids"]
         assert ids_of(encoder, f"  {text}\n") == with_space(text)["input_ids"]
-    assert not any(encoder.tokenize([""])[0].words)  # no lone space
+    assert not any(encoder.tokenize([""])[0].token_mask)  # no lone space
     assert "+prefix_space@" in encoder.tokenizer_id
     first, later = encoder.tokenize(["dog", "the dog"])
-    words = [[i for i, word in zip(t.ids, t.words) if word] for t in (first, later)]
+    words = [[i for i, word in zip(t.ids, t.token_mask) if word] for t in (first, later)]
     assert words[1][-len(words[0]) :] == words[0]
 
 
@@ -226,7 +226,7 @@ def test_markers_that_a_text_spells_out(tiny: Tiny) -> None:
     assert [i for i in inner if i not in (sep, pad)] == list(plain.ids[1:-1])
     assert [word for i, word in zip(inner, text.words[1:-1])] == [i not in (sep, pad) for i in inner]
     assert (text.literal, plain.literal, unknown.literal) == (True, False, False)
-    assert list(unknown.words) == [False, *[True] * (len(unknown.ids) - 2), False]
+    assert list(unknown.token_mask) == [False, *[True] * (len(unknown.ids) - 2), False]
     assert (text.unknown, unknown.unknown) == (0, 1)
 
 
@@ -251,7 +251,7 @@ def test_texts_are_stripped(kind: str, tiny: Tiny) -> None:
     encoder = encoder_of(tiny(kind))
     assert ids_of(encoder, " \t rain fell \n") == ids_of(encoder, "rain fell")
     assert ids_of(encoder, "  \n") == ids_of(encoder, "")
-    assert not any(encoder.tokenize(["   "])[0].words)
+    assert not any(encoder.tokenize(["   "])[0].token_mask)
 
 
 def test_the_name_of_a_tokenizer_tells_how_it_splits(tiny: Tiny) -> None:
@@ -322,7 +322,7 @@ def test_windows_are_passes_over_parts_of_the_text(tiny: Tiny) -> None:
         parts.append(states[2][0, window.start : window.stop])
     a = nn.functional.normalize(torch.cat(parts).double(), dim=-1)
     b = encode(tiny("bert"), "rain fell").vectors[2]
-    words = [i for i, word in enumerate(tokens.words) if word]
+    words = [i for i, word in enumerate(tokens.token_mask) if word]
     p = (a[words] @ b.T).amax(1).mean().item()
     r = (a @ b[1:-1].T).amax(0).mean().item()
     got = bert_score(LONG, "rain fell", encoder)

@@ -77,7 +77,7 @@ def test_a_pickle_never_comes_back_with_another_encoder() -> None:
     for seed in range(20):  # objects are made where others were, so they get their ids
         metric = BERTScore(Words(seed), reduction="none")
         metric.update(PREDS, REFS)
-        wanted, saved = metric.compute(), pickle.dumps(BERTScore(metric.scorer.encoder, reduction="none"))
+        wanted, saved = metric.compute(), pickle.dumps(BERTScore(metric.encoder, reduction="none"))
         del metric
         gc.collect()
         others = [BERTScore(Words(seed + 100)) for _ in range(5)]

@@ -146,7 +146,7 @@ def test_a_model_that_records_its_layers_after_an_error(llama: str, monkeypatch:
     metric = BERTScore(llama, [0, 1], embedding_cache=0, reduction="none", score="f1")
     metric.update(PREDS, REFS)
     before = metric.compute()
-    view, _ = metric.scorer.encoder._reader._views[1]
+    view, _ = metric.encoder._reader._views[1]
     methods = [module.__dict__.get("forward") for module in view.modules()]
     with monkeypatch.context() as patch:
         patch.setattr(type(view.layers[0].mlp), "forward", lambda *_: 1 / 0)

@@ -20,10 +20,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .checks import spelled
 from .errors import InvalidTypeError, InvalidValueError, file_errors
 from .names import table_name
 from .references import EMPTY
-from .settings import spelled
 
 _TABLES = Path(__file__).parent / "baselines"
 _HEADER = ["LAYER", "P", "R", "F"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from torch import nn
 
+from .checks import spelled
 from .encoder import Encoder, as_encoder, is_encoder
 from .errors import InvalidTypeError, InvalidValueError
 from .languages import default_encoder
-from .settings import DEFAULTS, Settings, spelled
+from .settings import DEFAULTS, Settings
 
 
 def choose_encoder(settings: Settings) -> Encoder:

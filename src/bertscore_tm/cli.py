@@ -15,10 +15,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._version import __version__
+from .checks import spelled_as_flags
 from .errors import InvalidValueError, TextFileError, file_errors
 from .flags import add_setting_flags, settings_of
 from .results import FORMATS
-from .settings import spelled_as_flags
 from .textfiles import join_references, printable, read_texts
 
 
@@ -88,8 +88,18 @@ def _parser() -> argparse.ArgumentParser:
         ".tsv with a header, .jsonl; each may end in .gz; - is standard input.",
     )
     score.set_defaults(command=_score)
-    data = score.add_argument_group("data")
-    data.add_argument(
+    _add_data_flags(score.add_argument_group("data"))
+    settings = score.add_argument_group("settings")
+    add_setting_flags(settings)
+    settings.add_argument(
+        "--device", metavar="NAME", help="cpu, cuda, cuda:1 ...; default: a GPU if there is one"
+    )
+    _add_output_flags(score.add_argument_group("output"))
+    return parser
+
+
+def _add_data_flags(group: Any) -> None:
+    group.add_argument(
         "-c",
         "--candidates",
         nargs="+",
@@ -97,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="predictions; several files: several systems",
     )
-    data.add_argument(
+    group.add_argument(
         "-r",
         "--references",
         nargs="+",
@@ -105,31 +115,27 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="references; several files: several a line",
     )
-    data.add_argument(
+    group.add_argument(
         "--candidate-column",
         metavar="NAME",
         help="column or key of the predictions in .tsv and .jsonl files",
     )
-    data.add_argument(
+    group.add_argument(
         "--reference-column",
         metavar="NAME",
         help="column or key of the references (a list: several references)",
     )
-    settings = score.add_argument_group("settings")
-    add_setting_flags(settings)
-    settings.add_argument(
-        "--device", metavar="NAME", help="cpu, cuda, cuda:1 ...; default: a GPU if there is one"
-    )
-    output = score.add_argument_group("output")
-    output.add_argument(
+
+
+def _add_output_flags(group: Any) -> None:
+    group.add_argument(
         "--per-sample", action="store_true", help="also a line for each prediction: P, R and F1"
     )
-    output.add_argument("--format", choices=tuple(FORMATS), default="text", help="default: text")
-    output.add_argument(
+    group.add_argument("--format", choices=tuple(FORMATS), default="text", help="default: text")
+    group.add_argument(
         "-o", "--output", metavar="FILE", help="write there instead of standard output"
     )
-    output.add_argument("--quiet", action="store_true", help="no progress bar, even on a terminal")
-    return parser
+    group.add_argument("--quiet", action="store_true", help="no progress bar, even on a terminal")
 
 
 def _score(options: argparse.Namespace) -> None:
@@ -223,5 +229,6 @@ def _metric(options: argparse.Namespace) -> BERTScore:
         settings["idf"] = IdfTable.load(settings["idf"])
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     show = not options.quiet and on_terminal
-    metric = BERTScore(**settings, score=None, reduction="none", verbose=show)
-    return metric.to(usable_device(options.device, "--device "))
+    metric: BERTScore = BERTScore(**settings, score=None, reduction="none", verbose=show)
+    metric.to(usable_device(options.device, "--device "))
+    return metric

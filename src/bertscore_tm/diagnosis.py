@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from .checks import spelled
 from .encoder import Tokens
 from .errors import BERTScoreWarning
-from .settings import spelled
 
 # Above this share of unknown tokens the encoder cannot tell the texts apart.
 UNKNOWN_SHARE = 0.1

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .checks import spelled
 from .errors import InvalidTypeError, InvalidValueError
-from .settings import spelled
 
 _DEPTHS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from . import diagnosis
+from .checks import spelled
 from .idf import DocumentFrequencies
 from .machine import widest_float
 from .pairs import Matched, match_rows
@@ -21,7 +22,6 @@ from .plan import Plan
 from .references import EMPTY, SCORE_NAMES, over_references
 from .rows import Rows
 from .scoring import score_pairs
-from .settings import spelled
 from .weighting import checked_weights
 
 

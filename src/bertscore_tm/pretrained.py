@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from . import diagnosis, weights
+from .checks import spelled
 from .errors import (
     EncoderLoadError,
     EncoderNotFoundError,
@@ -28,7 +29,6 @@ from .layers import LayerReader, config_depth
 from .loading import load_config, load_model, loaded_commit, loading_lock
 from .machine import lacks_units
 from .names import Source
-from .settings import spelled
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 

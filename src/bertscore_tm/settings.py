@@ -8,18 +8,25 @@ line reads it before PyTorch is there.
 
 from __future__ import annotations
 
-import argparse
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from .byte_sizes import parse_bytes
-from .errors import InvalidTypeError, InvalidValueError
+from .checks import (
+    FLAGS,
+    Check,
+    any_value,
+    byte_size,
+    finite_number,
+    language,
+    one_of,
+    parse_layers,
+    true_or_false,
+    whole_number,
+)
+from .errors import InvalidTypeError
 from .languages import language_code
 from .references import RULES
 
@@ -37,90 +44,6 @@ Layers = int | Sequence[int] | Literal["all"]
 # What a setting shapes: the best matches; what is made of them (P, R and F1 of a sample); only the
 # answer, which is made anew from the same state; or none of these, but how the work is done.
 Shapes = Literal["matches", "scores", "answer", "work"]
-Check = Callable[[str, Any], None]
-
-
-# ---------------------------------------------------------------- checks
-
-
-def any_value(name: str, value: Any) -> None:
-    """Nothing is checked yet: it is where the value becomes an object."""
-
-
-def true_or_false(name: str, value: Any) -> None:
-    """A bool, and nothing that merely counts as one."""
-    if not isinstance(value, bool):
-        raise InvalidTypeError(f"got {spelled(name, value)}; wanted True or False")
-
-
-def as_index(value: Any) -> int | None:
-    """A whole number as a plain one; None if it is none, or a bool."""
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:  # arrays of several numbers offer __index__, too
-        return None
-
-
-def one_of(*choices: str | None) -> Check:
-    """One of some texts, or None where that is among them."""
-
-    def check(name: str, value: Any) -> None:
-        # An array compared with a text gives an array.
-        if value not in choices if isinstance(value, str | None) else True:
-            said = [repr(choice) if choice else "None" for choice in choices]
-            wanted = f"{', '.join(said[:-1])} or {said[-1]}{_near(value, choices)}"
-            raise InvalidValueError(f"got {spelled(name, value)}; wanted {wanted}")
-
-    return check
-
-
-def whole_number(least: int, what: str) -> Check:
-    """None, or an integer that is not too small."""
-
-    def check(name: str, value: Any) -> None:
-        if value is None:
-            return
-        number = as_index(value)
-        if number is None:
-            raise InvalidTypeError(f"got {spelled(name, value)}; wanted {what} or None")
-        if number < least:
-            raise InvalidValueError(f"got {spelled(name, value)}; wanted {what}, or None")
-
-    return check
-
-
-def finite_number(positive: bool = False) -> Check:
-    """A number that fits into an answer, which is float32."""
-
-    def check(name: str, value: Any) -> None:
-        largest = 3.4028234e38  # of float32
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not (is_number and -largest <= value <= largest and (value > 0 or not positive)):
-            wanted = "a finite number" + (" above 0" if positive else "")
-            raise InvalidValueError(f"got {spelled(name, value)}; wanted {wanted}")
-
-    return check
-
-
-def byte_size(name: str, value: Any) -> None:
-    """A number of bytes, or a text such as "512MB"."""
-    parse_bytes(value, spelled(name, value))
-
-
-def language(name: str, value: Any) -> None:
-    """None, or a language code."""
-    if value is not None:
-        language_code(value, spelled(name, ""))
-
-
-def text(name: str, value: Any) -> None:
-    """None, or a text that is not empty."""
-    if value is not None and not (isinstance(value, str) and value.strip()):
-        kind = InvalidValueError if isinstance(value, str) else InvalidTypeError
-        raise kind(f"got {spelled(name, value)}; wanted a text or None")
-
-
-# ---------------------------------------------------------------- the list
 
 
 @dataclass(frozen=True)
@@ -164,18 +87,6 @@ def _setting(
 ) -> Any:
     check = check or (one_of(*choices) if choices else any_value)
     return field(default=default, metadata={"about": About(help, shapes, check, choices, **more)})
-
-
-def parse_layers(text: str) -> int | list[int] | str:
-    """Layers as the command line takes them: ``5``, ``3,6`` or ``all``."""
-    if text == "all":
-        return text
-    try:
-        layers = [int(part) for part in text.split(",")]
-    except ValueError:
-        wanted = "wanted a layer, several with commas between, or all"
-        raise argparse.ArgumentTypeError(f"got {text!r}; {wanted}") from None
-    return layers if len(layers) > 1 else layers[0]
 
 
 _POSITIVE = whole_number(1, "a positive number of tokens")
@@ -309,41 +220,12 @@ class Options(TypedDict, total=False):
 
 ABOUT: Mapping[str, About] = {f.name: f.metadata["about"] for f in fields(Settings)}
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
+FLAGS.update({name: about.flag for name, about in ABOUT.items() if about.flag is not None})
 
 
 def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
-
-# ---------------------------------------------------------------- how a setting is called
-
-_as_flags: ContextVar[bool] = ContextVar("_as_flags", default=False)
-_NO_VALUE = object()
-
-
-@contextmanager
-def spelled_as_flags() -> Iterator[None]:
-    """Within it, messages name settings as the command line does."""
-    token = _as_flags.set(True)
-    try:
-        yield
-    finally:
-        _as_flags.reset(token)
-
-
-def spelled(name: str, value: Any = _NO_VALUE) -> str:
-    """A setting as the reader of a message would write it.
-
-    ``dtype='float16'`` or, within `spelled_as_flags`, ``--dtype float16``; without a value
-    ``dtype`` or ``--dtype``.
-    """
-    about = ABOUT.get(name)
-    if not _as_flags.get() or about is None or about.flag is None:
-        return name if value is _NO_VALUE else f"{name}={value!r}"
-    return about.flag if value is _NO_VALUE or isinstance(value, bool) else f"{about.flag} {value}"
-
-
-# ---------------------------------------------------------------- arguments that do not exist
 
 # Arguments of torchmetrics' own BERTScore and of bert-score that have another name here, or no use.
 _RENAMED = {
@@ -375,9 +257,3 @@ def refuse_unknown(arguments: Mapping[str, object], known: Sequence[str]) -> Non
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"wanted some of {', '.join(known)}"
             raise InvalidTypeError(f"got the unknown argument {name!r}; {hint}")
-
-
-def _near(value: Any, choices: Sequence[str | None]) -> str:
-    known = [choice for choice in choices if choice is not None]
-    near = get_close_matches(value, known, 1) if isinstance(value, str) else []
-    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from .checks import spelled
 from .encoder import Tokens, Window
 from .errors import InvalidValueError
-from .settings import ABOUT, spelled
+from .settings import ABOUT
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit declare numbers near 1e30
 _AT_ONCE = 1_000  # texts; tokenizers return much beside the ids: offsets, pieces, masks

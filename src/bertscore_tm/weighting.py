@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from .checks import spelled
 from .encoder import Encoder
 from .errors import InvalidTypeError, InvalidValueError
 from .idf import DocumentFrequencies, IdfTable
 from .machine import widest_float
 from .scoring import Weigh, equal_weights
-from .settings import spelled
 
 
 class Weighting(ABC):
