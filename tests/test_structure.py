@@ -22,7 +22,9 @@ from tiny import TEXT
 PACKAGE = Path(bertscore_tm.__file__).parent
 MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
 EXAMPLES = Path(__file__).parent.parent / "examples"
-MATHS = ("matching", "scoring", "idf", "baseline", "signature")
+MATHS = ("matching", "scoring", "idf", "baseline", "signature", "references")
+# What they stand on: errors, what the machine can do, tables of names.
+GROUND = ("errors", "machine", "names", "checks", "languages", "byte_sizes")
 HEAVY = ("matplotlib", "pandas", "lightning", "pytorch_lightning", "hydra", "omegaconf", "tensorboard", "bert_score", "sacrebleu")
 
 
@@ -83,6 +85,19 @@ def below(module: str) -> frozenset[str]:
     return frozenset(seen)
 
 
+@cache
+def below_eagerly(module: str) -> frozenset[str]:
+    """All that a module reaches by importing as soon as it is imported itself."""
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        names = others(todo.pop(), lazy=False)
+        for name in {n.partition(".")[2] for n in names if n.startswith("bertscore_tm.")} & {*MODULES} - seen:
+            seen.add(name)
+            todo.append(name)
+    return frozenset(seen)
+
+
 def others(module: str, lazy: bool = True) -> set[str]:
     return {name for name, is_lazy in imports(PACKAGE / f"{module}.py") if lazy or not is_lazy}
 
@@ -114,23 +129,38 @@ def test_maths_stand_alone(module: str) -> None:
     reached = {module, *below(module)}
     brought = {name for one in reached for name in others(one)}
     assert not brought & {"transformers", "torchmetrics", "matplotlib", "tokenizers", "lightning"}
-    assert reached <= {*MATHS}
+    assert reached <= {*MATHS, *GROUND}
 
 
 def test_matching_and_scoring_know_nothing_above_them() -> None:
-    assert own("matching") == set()
-    assert own("scoring") <= {"matching"}
-    assert own("signature") == own("idf") == set()
+    assert own("matching") == {"errors"}
+    assert own("references") == set()
+    assert own("scoring") <= {"matching", "references", "machine"}
+    assert own("signature") == {"errors"}
+    assert own("idf") == {"errors", "machine"}
+
+
+@pytest.mark.parametrize("module", ["flags", "results", "cli", "settings", "checks", "references", "errors"])
+def test_help_needs_no_torch(module: str) -> None:
+    """What the command line imports before there is something to score."""
+    reached = {module, *below_eagerly(module)}
+    assert not {name for one in reached for name in others(one, lazy=False)} & {"torch", "torchmetrics", "numpy"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_room_imports_a_third_of_the_house(module: str) -> None:
+    if module != "__init__":  # the face of the package, which only hands names on
+        assert len(own(module) - {"errors"}) < len(MODULES) / 3, sorted(own(module))
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_one_module_imports_transformers(module: str) -> None:
-    assert ("transformers" in others(module, lazy=False)) == (module == "huggingface")
+    assert ("transformers" in others(module)) == (module == "loading")
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name not in ("__init__", "huggingface")])
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in ("huggingface", "pretrained", "loading")])
 def test_transformers_is_reached_lazily_only(module: str) -> None:
-    assert "bertscore_tm.huggingface" not in others(module, lazy=False)
+    assert not below_eagerly(module) & {"huggingface", "pretrained", "loading"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -208,6 +238,8 @@ def test_public_names_are_sorted_and_complete() -> None:
     assert {"BERTScore", "bert_score", "bert_score_collection", "HuggingFaceEncoder", "IdfTable", "Baseline"} <= {
         *bertscore_tm.__all__
     }
+    assert {*bertscore_tm.__all__} == {*bertscore_tm._HOMES, "__version__"}
+    assert {*bertscore_tm.__all__} <= {*dir(bertscore_tm)}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         bertscore_tm.nothing  # noqa: B018
 
@@ -228,8 +260,10 @@ LOADED = "sorted({name.partition('.')[0] for name in sys.modules})"
 
 def test_an_import_is_light_and_silent() -> None:
     done = fresh(
-        f"import sys, torch, torchmetrics\nbefore = {LOADED}\nimport bertscore_tm\n"
-        f"new = set({LOADED}) - set(before)\nassert 'bertscore_tm' in new\n"
+        f"import sys\nimport bertscore_tm\nassert not {{'torch', 'numpy', 'transformers'}} & set({LOADED})\n"
+        f"import torch, torchmetrics\nbefore = {LOADED}\n[getattr(bertscore_tm, name) for name in bertscore_tm.__all__ "
+        "if name not in ('HuggingFaceEncoder',)]\n"
+        f"new = set({LOADED}) - set(before)\n"
         f"assert not new & {set(HEAVY) | {'transformers', 'tokenizers', 'scipy', 'sklearn'}}, new\n"
         "import bertscore_tm.huggingface as h\nassert bertscore_tm.HuggingFaceEncoder is h.HuggingFaceEncoder"
     )
