@@ -15,11 +15,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._version import __version__
-from .checks import spelled_as_flags
+from .checks import FLAGS, spelled_as_flags
+from .decoding import KINDS, printable
 from .errors import InvalidValueError, TextFileError, file_errors
 from .flags import add_setting_flags, settings_of
 from .results import FORMATS
-from .textfiles import join_references, printable, read_texts
+from .tables import QUOTING
+from .textfiles import join_references, read_texts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,6 +70,10 @@ if TYPE_CHECKING:
     from .metric import BERTScore
 
 
+FLAGS.update(kind="--input-format", quoting="--quoting")
+FLAGS.update(column="--candidate-column, --reference-column")
+
+
 class _Parser(argparse.ArgumentParser):
     """Its messages quote what was given, which may hold commands to the terminal."""
 
@@ -85,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         "score",
         help="score predictions against references",
         description="Score predictions against references, one text a line. Files: plain lines, "
-        ".tsv with a header, .jsonl; each may end in .gz; - is standard input.",
+        ".csv and .tsv with a header, .json, .jsonl; each may end in .gz; - is standard input.",
     )
     score.set_defaults(command=_score)
     _add_data_flags(score.add_argument_group("data"))
@@ -118,12 +124,21 @@ def _add_data_flags(group: Any) -> None:
     group.add_argument(
         "--candidate-column",
         metavar="NAME",
-        help="column or key of the predictions in .tsv and .jsonl files",
+        help="column or key of the predictions in tables and JSON",
     )
     group.add_argument(
         "--reference-column",
         metavar="NAME",
         help="column or key of the references (a list: several references)",
+    )
+    group.add_argument(
+        FLAGS["kind"], choices=KINDS, help="what the files are, whatever their names end in"
+    )
+    group.add_argument(
+        FLAGS["quoting"],
+        choices=QUOTING,
+        default="auto",
+        help="whether .tsv files quote cells as .csv files do (default: auto)",
     )
 
 
@@ -141,12 +156,9 @@ def _add_output_flags(group: Any) -> None:
 def _score(options: argparse.Namespace) -> None:
     if (options.candidates + options.references).count("-") > 1:
         raise InvalidValueError("got - more than once; wanted standard input for one file only")
-    systems = [
-        [str(text) for text in _single(name, options.candidate_column)]
-        for name in options.candidates
-    ]
+    systems = [[str(text) for text in _single(name, options)] for name in options.candidates]
     references = join_references(
-        [read_texts(name, options.reference_column) for name in options.references],
+        [_read(name, options.reference_column, options) for name in options.references],
         options.references,
     )
     for name, texts in zip(options.candidates, systems):
@@ -207,13 +219,16 @@ def _same(output: str, name: str | int) -> bool:
     return os.path.exists(name) and os.path.samestat(os.stat(output), os.stat(name))
 
 
-def _single(name: str, column: str | None) -> list[str]:
+def _read(name: str, column: str | None, options: argparse.Namespace) -> list[str | list[str]]:
+    return read_texts(name, column, kind=options.input_format, quoting=options.quoting)
+
+
+def _single(name: str, options: argparse.Namespace) -> list[str]:
     texts = []
-    for number, text in enumerate(read_texts(name, column), 1):
+    for number, text in enumerate(_read(name, options.candidate_column, options), 1):
         if not isinstance(text, str):
-            raise InvalidValueError(
-                f"{name!r}, row {number}: got a list; wanted one prediction a line"
-            )
+            got = f"{name!r}, row {number}: got a list"
+            raise InvalidValueError(f"{got}; wanted one prediction a line")
         texts.append(text)
     return texts
 

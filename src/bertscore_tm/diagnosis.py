@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from .checks import spelled
 from .encoder import Tokens
-from .errors import BERTScoreWarning
+from .errors import warn
 
 # Above this share of unknown tokens the encoder cannot tell the texts apart.
 UNKNOWN_SHARE = 0.1
@@ -93,12 +92,12 @@ def warn_of_data(
         said.append(layer_note)
     distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     if said and not (distributed and torch.distributed.get_rank() > 0):
-        _warn(f"{'; '.join(said)}.")
+        warn(f"{'; '.join(said)}.")
 
 
 def warn_of_memory(batch_tokens: int, device: torch.device) -> None:
     """Say that the batches are smaller from now on."""
-    _warn(
+    warn(
         f"ran out of memory on {device} and went on with batches of {batch_tokens:,} padded tokens;"
         f" nothing is lost, but set {spelled('batch_tokens', batch_tokens)} to begin with that."
     )
@@ -107,9 +106,4 @@ def warn_of_memory(batch_tokens: int, device: torch.device) -> None:
 def warn_of_units(dtype: str) -> None:
     """Say that a dtype is no gain on this CPU."""
     faster = spelled("dtype", "float32")
-    _warn(f"this CPU has no units for {dtype}; {faster} is faster here, and exact.")
-
-
-def _warn(message: str) -> None:
-    """Warn, without a place in the code: it would be ours, and it is the data that is meant."""
-    warnings.warn_explicit(f"BERTScore: {message}", BERTScoreWarning, "bertscore_tm", 0)
+    warn(f"this CPU has no units for {dtype}; {faster} is faster here, and exact.")

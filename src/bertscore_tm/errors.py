@@ -6,6 +6,7 @@ be seen as a bug. Each is also the built-in error that fits, so that older ``exc
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -48,6 +49,11 @@ class OutOfMemoryError(BERTScoreError, MemoryError):
 
 class BERTScoreWarning(UserWarning):
     """Something in the data makes a score mean less than it seems to."""
+
+
+def warn(message: str) -> None:
+    """Warn, without a place in the code: it would be ours, and it is the data that is meant."""
+    warnings.warn_explicit(f"BERTScore: {message}", BERTScoreWarning, "bertscore_tm", 0)
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .decoding import printable
 from .references import SCORE_NAMES
-from .textfiles import printable
 
 # Name of each system and its scores, one value a sample.
 Results = list[tuple[str, dict[str, Any]]]
