@@ -253,7 +253,10 @@ def test_an_empty_line_is_an_empty_prediction(run: Run, files: Path) -> None:
     write(files / "gap.txt", "two cats sleep\n\nthe dog ran home\n")
     code, out, err = run("-c", "gap.txt", "-r", "target.txt", "--per-sample")
     assert code == 0
-    assert err == "bertscore-tm: warning: 1 of 3 samples have nothing to score and count as 0.\n"
+    assert err == (
+        "bertscore-tm: warning: 1 of 3 samples have nothing to score and count as 0 "
+        "(1 without a prediction, 0 without a reference).\n"
+    )
     assert out.splitlines()[1] == "0.000000\t0.000000\t0.000000"
 
 
@@ -353,7 +356,7 @@ def test_standard_input_once(run: Run, files: Path) -> None:
         (["-m", "./nowhere"], "the encoder folder './nowhere' was not found"),
         (["-m", "nobody/nothing"], "could not load the configuration of encoder 'nobody/nothing'"),
         ([], "got neither an encoder nor a language"),
-        (["-l", "xx-nowhere", "-m", "minilm"], "got lang='xx-nowhere', which is no language code"),
+        (["-l", "xx-nowhere", "-m", "minilm"], "got --lang 'xx-nowhere', which is no language code"),
     ],
 )
 def test_bad_encoders(arguments: list[str], message: str, run: Run, files: Path) -> None:
@@ -364,12 +367,12 @@ def test_bad_encoders(arguments: list[str], message: str, run: Run, files: Path)
     "arguments, message",
     [
         (["-n", "99"], "got layer 99; encoder"),
-        (["--max-length", "2"], "got max_length=2; wanted at least 3"),
+        (["--max-length", "2"], "got --max-length 2; wanted at least 3"),
         (["--max-length", "4", "--overflow", "error"], "tokens; the limit is 4"),
-        (["--batch-tokens", "0"], "got batch_tokens=0; wanted a positive number"),
+        (["--batch-tokens", "0"], "got --batch-tokens 0; wanted a positive number"),
         (["--idf", "preds.txt"], "'preds.txt' is no idf table ("),
         (["--idf", "nowhere.json"], "nowhere.json"),
-        (["--baseline-path", "preds.txt"], "got baseline_path without rescale_with_baseline=True"),
+        (["--baseline-path", "preds.txt"], "got --baseline-path without --rescale-with-baseline;"),
         (["--rescale-with-baseline"], "there is no packaged baseline for encoder"),
         (["--rescale-with-baseline", "--baseline-path", "preds.txt"], "wanted the header LAYER,P,R,F"),
         (["--device", "cuda:99"], "got --device cuda:99, which cannot be used here ("),

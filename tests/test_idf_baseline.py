@@ -41,9 +41,10 @@ class Letters:
 
 def frequencies(texts: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     token = torch.tensor([i for text in texts for i in text], dtype=torch.int32)
-    distinct, count = document_frequencies(token, torch.tensor([len(text) for text in texts], dtype=torch.int32))
-    assert distinct.dtype == count.dtype == torch.int64
-    return distinct.tolist(), count.tolist()
+    found = DocumentFrequencies.of(token, torch.tensor([len(text) for text in texts], dtype=torch.int32))
+    assert found.token.dtype == found.count.dtype == torch.int64
+    assert found.documents == len(texts)
+    return found.token.tolist(), found.count.tolist()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -271,7 +272,9 @@ def test_a_table_of_another_tokenizer(tiny: Tiny) -> None:
 
 @pytest.mark.parametrize("idf", ["yes", 1, 0.5, None, [1.0]])
 def test_what_is_no_idf(idf: Any, tiny: Tiny) -> None:
-    with pytest.raises(TypeError, match=f"got {type(idf).__name__} as idf; wanted True, False, an IdfTable or a mapping"):
+    got = "idf='yes'" if idf == "yes" else f"{type(idf).__name__} as idf"
+    wanted = "wanted True, False, 'uniform', 'epoch', an IdfTable, a mapping"
+    with pytest.raises(TypeError, match=f"got {got}; {wanted}"):
         BERTScore(tiny("bert"), 2, idf=idf)
 
 

@@ -136,7 +136,8 @@ def test_one_process(path: str, wanted: Any, notes: Notes, precision: str, idf: 
     assert notes("train")[-1]["step_step"] == pytest.approx(
         bertscore([ROWS[4]["pred"]], [ROWS[4]["target"]], path, LAYER)["f1"][0], abs=1e-4
     )
-    assert module.val.metric_state["counts"].dtype == torch.int64
+    assert all(state.dtype != torch.bfloat16 for state in module.val._packed.values())
+    assert module.val.packed("scores").dtype == torch.float32
     (validated,) = run.validate(module, verbose=False)
     assert parts(validated, wanted(idf)) == pytest.approx(wanted(idf), abs=1e-4)
 

@@ -49,12 +49,12 @@ def by_hand(texts: TokenVectors, side: int, other: int, layer: int, special: boo
     ends = [0, *texts.length.cumsum(0).tolist()]
     best, ids = [], []
     for i in range(ends[side], ends[side + 1]):
-        if not texts.word[i]:
+        if not texts.counts[i]:
             continue
         x = texts.vectors[layer, i].double()
         cosines = []
         for j in range(ends[other], ends[other + 1]):
-            if texts.word[j] or special:
+            if texts.counts[j] or special:
                 y = texts.vectors[layer, j].double()
                 cosines.append(float(x @ y / x.norm() / y.norm()))
         best.append(max(cosines, default=-1.0))
@@ -199,7 +199,7 @@ def test_unit_vectors(random: Random) -> None:
 def test_numbers_that_are_none(bad: float, random: Random) -> None:
     texts = embedded(random, [4, 5])
     texts.vectors[1, 6, 2] = bad
-    with pytest.raises(FloatingPointError, match=r"infinite or not a number.*use dtype='bfloat16' or 'float32'"):
+    with pytest.raises(FloatingPointError, match=r"infinite or not a number.*use dtype bfloat16 or float32"):
         match_pairs(texts, torch.tensor([0]), torch.tensor([1]))
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .checks import spelled
+from .checks import spelled, spelled_open
 from .errors import InvalidTypeError, InvalidValueError, file_errors
 from .names import table_name
 from .references import EMPTY
@@ -198,12 +198,13 @@ def choose_baseline(rescale: Any, path: Any, encoder: str, lang: str | None) -> 
         return path if isinstance(path, Baseline) else Baseline.load(path)
     found = Baseline.packaged(table_name(encoder), lang) if lang is not None else None
     if found is None:
+        given, file = spelled_open("lang").strip(), spelled_open("baseline_path").strip()
+        table = spelled_open("rescale_with_baseline").strip()
         language = f"language {lang!r}" if lang is not None else "no language (lang is not given)"
         raise InvalidValueError(
-            f"there is no packaged baseline for encoder {encoder!r} and {language}; wanted "
-            f"{spelled('lang')} and an encoder with a table, {spelled('baseline_path')} a file "
-            "with the header LAYER,P,R,F and a line for each layer, or "
-            f"{spelled('rescale_with_baseline')} a Baseline (compute one: the mean scores of "
-            "random, unrelated pairs with num_layers='all')"
+            f"there is no packaged baseline for encoder {encoder!r} and {language}; wanted {given} "
+            f"and an encoder with a table, {file} a file with the header LAYER,P,R,F and a line "
+            f"for each layer, or {table} a Baseline (compute one: the mean scores of random, "
+            "unrelated pairs with num_layers='all')"
         )
     return found

@@ -37,6 +37,12 @@ def spelled_as_flags() -> Iterator[None]:
         _as_flags.reset(token)
 
 
+def spelled_open(name: str) -> str:
+    """A setting with the place for a value: ``dtype=`` or ``--dtype ``."""
+    flag = FLAGS.get(name) if _as_flags.get() else None
+    return f"{name}=" if flag is None else f"{flag} "
+
+
 def spelled(name: str, value: Any = _NO_VALUE) -> str:
     """A setting as the reader of a message would write it.
 
@@ -116,7 +122,7 @@ def byte_size(name: str, value: Any) -> None:
 def language(name: str, value: Any) -> None:
     """None, or a language code."""
     if value is not None:
-        language_code(value, spelled(name, ""))
+        language_code(value, spelled_open(name))
 
 
 def text(name: str, value: Any) -> None:

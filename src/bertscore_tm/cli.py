@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 
 FLAGS.update(kind="--input-format", quoting="--quoting")
-FLAGS.update(column="--candidate-column, --reference-column")
+FLAGS.update(column="--candidate-column, --reference-column", device="--device")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -195,8 +195,8 @@ def _check_output(options: argparse.Namespace) -> None:
             raise TextFileError("standard output is closed; wanted an open one, or --output")
         return
     read: list[Any] = [*options.candidates, *options.references, options.idf, options.baseline_path]
-    if isinstance(options.model, str) and os.path.isdir(options.model):
-        read += [entry.path for entry in os.scandir(options.model)]
+    if isinstance(options.model_name_or_path, str) and os.path.isdir(options.model_name_or_path):
+        read += [entry.path for entry in os.scandir(options.model_name_or_path)]
     if "-" in read and sys.stdin is not None:
         with suppress(OSError, ValueError):  # a stream without a file
             read.append(sys.stdin.fileno())
@@ -245,5 +245,5 @@ def _metric(options: argparse.Namespace) -> BERTScore:
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     show = not options.quiet and on_terminal
     metric: BERTScore = BERTScore(**settings, score=None, reduction="none", verbose=show)
-    metric.to(usable_device(options.device, "--device "))
+    metric.to(usable_device(options.device))
     return metric

@@ -66,4 +66,5 @@ def file_errors(path: object) -> Iterator[None]:
             raise
         missing = isinstance(error, FileNotFoundError)
         kind = TextFileNotFoundError if missing else TextFileError
-        raise kind(error.errno, error.strerror or str(error), str(path)) from error
+        where = str(path) if error.filename is None else error.filename
+        raise kind(error.errno, error.strerror or str(error), where) from error

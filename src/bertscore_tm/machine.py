@@ -8,17 +8,17 @@ from typing import Any
 
 import torch
 
+from .checks import spelled
 from .errors import InvalidTypeError, InvalidValueError
 
 _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
-def usable_device(device: Any, spelling: str = "device=") -> torch.device:
+def usable_device(device: Any) -> torch.device:
     """The device of an argument, tried; None: a GPU if there is one.
 
     Args:
         device: "cpu", "cuda", "cuda:1", the number of a GPU, a `torch.device`, or None.
-        spelling: how the message writes the argument: ``device=`` or ``--device ``.
 
     Raises:
         InvalidTypeError: if it is something else.
@@ -26,7 +26,7 @@ def usable_device(device: Any, spelling: str = "device=") -> torch.device:
     """
     wanted = "wanted 'cpu', 'cuda', the number of a GPU, a torch.device or None"
     if isinstance(device, bool) or not isinstance(device, (str, int, torch.device, type(None))):
-        raise InvalidTypeError(f"got {spelling}{device!r}; {wanted}")
+        raise InvalidTypeError(f"got {spelled('device', device)}; {wanted}")
     try:
         if device is None:
             device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -37,7 +37,7 @@ def usable_device(device: Any, spelling: str = "device=") -> torch.device:
     except (RuntimeError, AssertionError, ValueError, ImportError, NotImplementedError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InvalidValueError(
-            f"got {spelling}{device!r}, which cannot be used here ({reason}); {wanted}"
+            f"got {spelled('device', device)}, which cannot be used here ({reason}); {wanted}"
         ) from error
     return found
 

@@ -40,7 +40,7 @@ class Pipeline(Plan):
                 f"people; layer {self.layers[0]}, two thirds of its depth, is used: set "
                 f"{spelled('num_layers')} to choose"
             )
-        diagnosis.warn_of_data(facts, self.settings.empty_score, self.encoder.limit, note)
+        diagnosis.warn_of_data(facts, float(self.settings.empty_score), self.encoder.limit, note)
 
     def match(self, rows: Rows, device: torch.device) -> Matched:
         """Encode and match rows; what comes after is arithmetic on packed vectors."""
@@ -64,7 +64,7 @@ class Pipeline(Plan):
         weights = self.weights
         if weights is None:
             weights = checked_weights(self.weighting, self.encoder, references)
-        scores, weightless = score_pairs(matched.matches, weights, self.settings.beta)
+        scores, weightless = score_pairs(matched.matches, weights, float(self.settings.beta))
         joined = over_references(scores, matched.references, self.settings.multi_reference)
         row = torch.arange(len(joined), device=joined.device)
         pair_row = row.repeat_interleave(matched.references.long())

@@ -69,6 +69,10 @@ class Plan:
         """The encoder in use."""
         return self.lease.engine.encoder
 
+    def __repr__(self) -> str:
+        """Equal for equal encoders, which is what torchmetrics' FeatureShare looks at."""
+        return f"{type(self).__name__}({self.encoder.name!r})"
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         """Copies are the same object."""
         return self
@@ -90,9 +94,9 @@ class Plan:
             "dtype": encoder.dtype,
             "match_special_tokens": "matched" if s.match_special_tokens else "unmatched",
             "idf": self.weighting.name,
-            "beta": f"{s.beta:g}",
+            "beta": f"{float(s.beta):g}",
             "rescale_with_baseline": "no" if self.baseline is None else self.baseline.name,
-            "empty_score": f"{s.empty_score:g}",
+            "empty_score": f"{float(s.empty_score):g}",
         }
 
     def signature(self) -> str:

@@ -183,8 +183,11 @@ def _shapes(value: Any) -> Any:
 
 def _reshaped(value: Any, shapes: Any) -> Any:
     if isinstance(shapes, Mapping):
-        return {key: _reshaped(part, shapes[key]) for key, part in value.items()}
-    return value.reshape(shapes) if isinstance(shapes, torch.Size) else value
+        parts = {key: _reshaped(part, shapes[key]) for key, part in value.items()}
+        return value if all(parts[key] is value[key] for key in parts) else parts
+    # The same object where nothing changed: the value that torchmetrics keeps.
+    is_other = isinstance(shapes, torch.Size) and value.shape != shapes
+    return value.reshape(shapes) if is_other else value
 
 
 def has_rows(state: Any) -> bool:

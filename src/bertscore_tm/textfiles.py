@@ -203,7 +203,8 @@ def _key(place: str, record: dict[str, Any], key: str | None, only: str | None) 
         return key
     if len(record) != 1:
         raise InvalidValueError(
-            f"{place} has the keys {listed(record)}; wanted the name of one of them ({spelled('column')})"
+            f"{place} has the keys {listed(record)}; wanted the name of one of them "
+            f"({spelled('column')})"
         )
     return only if only is not None else next(iter(record))
 

@@ -112,13 +112,11 @@ def choose_weighting(idf: Any) -> Weighting:
     if isinstance(idf, bool):
         return WEIGHTINGS["epoch" if idf else "uniform"]()
     if isinstance(idf, str):
-        if idf not in WEIGHTINGS:
-            near = get_close_matches(idf, WEIGHTINGS, 1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise InvalidValueError(
-                f"got {spelled('idf', idf)}; wanted {' or '.join(map(repr, WEIGHTINGS))}{hint}"
-            )
-        return WEIGHTINGS[idf]()
+        if idf in WEIGHTINGS:
+            return WEIGHTINGS[idf]()
+        near = get_close_matches(idf, WEIGHTINGS, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidTypeError(f"got {spelled('idf', idf)}; {_wanted()}{hint}")
     if isinstance(idf, Weighting):
         if not (isinstance(idf.name, str) and idf.name.strip() and idf.name.isprintable()):
             raise InvalidValueError(
@@ -128,9 +126,14 @@ def choose_weighting(idf: Any) -> Weighting:
         return idf
     if isinstance(idf, (IdfTable, Mapping)):
         return FromTable(idf if isinstance(idf, IdfTable) else IdfTable(idf))
-    raise InvalidTypeError(
-        f"got {type(idf).__name__} as idf; wanted True, False, an IdfTable, a mapping from token "
-        "id to weight, or a subclass of bertscore_tm.Weighting"
+    raise InvalidTypeError(f"got {type(idf).__name__} as idf; {_wanted()}")
+
+
+def _wanted() -> str:
+    names = ", ".join(map(repr, WEIGHTINGS))
+    return (
+        f"wanted True, False, {names}, an IdfTable, a mapping from token id to weight, or an "
+        "object of a subclass of bertscore_tm.Weighting"
     )
 
 
