@@ -1,6 +1,7 @@
-"""The paper's own package, bert-score 0.3.13, on real sentences: the same numbers to 1e-5, row by row.
+"""The paper's own package, bert-score 0.3.13, on real sentences: the same numbers to 1e-5.
 
-The sentences are on every machine: what the docstrings of torch say, paired with altered versions of themselves.
+Row by row. The sentences are on every machine: what the docstrings of torch say, paired with
+altered versions of themselves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from torch import Tensor
 
 from bertscore_tm import BERTScore, bert_score
 
-MODULES = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim", "torch.optim.lr_scheduler")
+MODULES = (
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.nn.init",
+    "torch.optim",
+    "torch.optim.lr_scheduler",
+)
 MODULES += ("torch.distributions", "torch.utils.data", "torch.autograd")
 SENTENCE = re.compile(r"[A-Z][ -~]*\.")
 CODE = re.compile(r"[`\\:{}<>=]")
@@ -26,7 +33,10 @@ Package = Callable[..., dict[str, Any]]
 
 
 def sentences() -> list[str]:
-    """First sentences of paragraphs in torch's docstrings: plain English, 6 to 30 words, in the order of names."""
+    """First sentences of paragraphs in torch's docstrings, in the order of names.
+
+    Plain English, 6 to 30 words.
+    """
 
     def found() -> Iterator[str]:
         for module in map(importlib.import_module, MODULES):
@@ -35,14 +45,21 @@ def sentences() -> list[str]:
                     continue
                 for paragraph in (inspect.getdoc(member) or "").split("\n\n"):
                     first = re.split(r"(?<=[.!?])\s", " ".join(paragraph.split()))[0]
-                    if SENTENCE.fullmatch(first) and not CODE.search(first) and 6 <= len(first.split()) <= 30:
+                    if (
+                        SENTENCE.fullmatch(first)
+                        and not CODE.search(first)
+                        and 6 <= len(first.split()) <= 30
+                    ):
                         yield first
 
     return list(dict.fromkeys(found()))
 
 
 def altered(sentence: str, other: str, way: int, draw: random.Random) -> str:
-    """`sentence` with words dropped, swapped, repeated, reversed or cut off, or another sentence, or as it is."""
+    """`sentence` with words dropped, swapped, repeated, reversed or cut off.
+
+    Or another sentence, or as it is.
+    """
     words = sentence.split()
     at = draw.randrange(len(words) - 1)
     if way == 0:
@@ -79,7 +96,9 @@ def idf(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="module")
-def theirs(idf: bool, pairs: Pairs, minilm: str, bert_score_package: Package) -> list[dict[str, list[float]]]:
+def theirs(
+    idf: bool, pairs: Pairs, minilm: str, bert_score_package: Package
+) -> list[dict[str, list[float]]]:
     """What bert-score says of the pairs, layer by layer."""
     every = bert_score_package(*pairs, minilm, 6, idf=idf, all_layers=True)  # name -> layer -> row
     assert len(set(every["f1"][6])) > 120, "the rows have to tell something"
@@ -92,12 +111,16 @@ def near(got: dict[str, Tensor], wanted: dict[str, list[float]]) -> None:
 
 
 @pytest.mark.parametrize("layer", [3, 4, 5, 6])
-def test_one_reference(layer: int, idf: bool, minilm: str, pairs: Pairs, theirs: list[dict[str, list[float]]]) -> None:
+def test_one_reference(
+    layer: int, idf: bool, minilm: str, pairs: Pairs, theirs: list[dict[str, list[float]]]
+) -> None:
     near(bert_score(*pairs, minilm, layer, idf=idf), theirs[layer])
 
 
 @pytest.mark.parametrize("layer", [3, 6])
-def test_several_references(layer: int, idf: bool, minilm: str, pairs: Pairs, bert_score_package: Package) -> None:
+def test_several_references(
+    layer: int, idf: bool, minilm: str, pairs: Pairs, bert_score_package: Package
+) -> None:
     """One to four references a row; the package takes the largest P, R and F1, each by itself."""
     preds, targets = pairs
     draw = random.Random(1)
@@ -106,7 +129,9 @@ def test_several_references(layer: int, idf: bool, minilm: str, pairs: Pairs, be
     near(bert_score(preds[:40], groups, minilm, layer, idf=idf), wanted)
 
 
-def test_the_metric_in_many_updates(idf: bool, minilm: str, pairs: Pairs, theirs: list[dict[str, list[float]]]) -> None:
+def test_the_metric_in_many_updates(
+    idf: bool, minilm: str, pairs: Pairs, theirs: list[dict[str, list[float]]]
+) -> None:
     """Two layers at once, 23 rows an update, in another order: the same means."""
     preds, targets = pairs
     metric = BERTScore(minilm, (3, 5), score=None, idf=idf)
