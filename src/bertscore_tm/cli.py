@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ._version import __version__
 from .checks import FLAGS, spelled_as_flags
 from .decoding import KINDS, printable
-from .errors import InvalidValueError, TextFileError, file_errors
+from .errors import BERTScoreError, InvalidValueError, TextFileError, file_errors
 from .flags import add_setting_flags, settings_of
 from .results import FORMATS
 from .tables import QUOTING
@@ -41,17 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, `head` for example, has seen enough
         with suppress(io.UnsupportedOperation):
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-            )  # the interpreter flushes once more at its end
+            # The interpreter flushes once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (OSError, ValueError, TypeError, ArithmeticError, MemoryError) as error:
-        said = (
-            str(error)
-            .replace("model_name_or_path", "--model")
-            .replace(" or lang (", " or --lang (")
-        )
-        print(f"bertscore-tm: error: {printable(said)}", file=sys.stderr)
+    except BERTScoreError as error:  # anything else is a bug, and is seen as one
+        print(f"bertscore-tm: error: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130  # as a shell has it

@@ -23,9 +23,12 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
 
 def _argument(about: About, default: Any) -> dict[str, Any]:
     said = {"default": default, "help": about.help}
-    if about.choices:
-        return {**said, "choices": about.choices, "help": f"{about.help} (default: {default})"}
     if isinstance(default, bool) and not about.bare:
-        return {**said, "action": "store_false" if default else "store_true"}
+        action = "store_false" if default else "store_true"
+        return {**said, "action": action, "help": f"not: {about.help}" if default else about.help}
+    if default is not None and not about.bare:
+        said["help"] += f" (default: {default})"
+    if about.choices:
+        return {**said, "choices": about.choices}
     value = {**said, "type": about.parse, "metavar": about.metavar}
     return {**value, "nargs": "?", "const": True} if about.bare else value

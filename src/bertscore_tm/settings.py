@@ -122,11 +122,11 @@ class Settings:
         "matches", flag="--idf", metavar="TABLE", bare=True,
     )
     beta: float = _setting(
-        1.0, "how many times as much recall counts in F1 as precision (default: 1)",
+        1.0, "how many times as much recall counts in F1 as precision",
         "scores", finite_number(positive=True), flag="--beta", metavar="B", parse=float,
     )
     rescale_with_baseline: bool | Baseline = _setting(
-        False, "rescale with the packaged baseline, or with that of --baseline-path",
+        False, "rescale with the packaged baseline, or with that of a file",
         "answer", flag="--rescale-with-baseline", label="baseline",
     )
     baseline_path: str | os.PathLike[str] | None = _setting(
@@ -134,15 +134,15 @@ class Settings:
         "answer", flag="--baseline-path", metavar="FILE", label=None,
     )
     match_special_tokens: bool = _setting(
-        True, "special tokens (which never have a weight) may be matched; the flag forbids it",
+        True, "special tokens, which never have a weight, may be matched",
         "matches", true_or_false, flag="--no-match-special-tokens", label="special_tokens",
     )
     multi_reference: str = _setting(
-        "max", "what several references make of it",
+        "max", f"what several references make of it: {', '.join(RULES)}",
         "scores", choices=tuple(RULES), flag="--multi-reference", label="references",
     )
     overflow: Overflow = _setting(
-        "truncate", "texts above the limit: cut, scored whole in windows, or refused",
+        "truncate", "texts above the limit: truncate, window (scored whole) or error",
         "matches", choices=get_args(Overflow), flag="--overflow",
     )
     max_length: int | None = _setting(
@@ -150,11 +150,11 @@ class Settings:
         "matches", _POSITIVE, flag="--max-length", metavar="N", parse=int,
     )
     empty_score: float = _setting(
-        0.0, "score of a sample with nothing to score (default: 0)",
+        0.0, "score of a sample with nothing to score",
         "answer", finite_number(), flag="--empty-score", metavar="X", parse=float, label="empty",
     )
     dtype: Dtype = _setting(
-        "float32", "of the encoder",
+        "float32", "of the encoder: float32, bfloat16 or float16",
         "matches", choices=get_args(Dtype), flag="--dtype",
     )
     batch_tokens: int | None = _setting(
@@ -166,7 +166,7 @@ class Settings:
         "work", true_or_false, flag="--compile",
     )
     embedding_cache: int | str = _setting(
-        "512MB", "memory for vectors of texts that come again (default: 512MB; 0: none)",
+        "512MB", "memory for vectors of texts that come again; 0: none",
         "work", byte_size, flag="--embedding-cache", metavar="SIZE",
     )
     verbose: bool = _setting(False, "show a progress bar", "work", true_or_false)
