@@ -1,4 +1,7 @@
-"""Runs a function on several gloo processes of this machine, in bounded time; what goes wrong in a rank comes back as text."""
+"""Runs a function on several gloo processes of this machine, in bounded time.
+
+What goes wrong in a rank comes back as text.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ def run(
         processes: number of ranks.
         args: what it is given; pickled.
         seconds: after that the ranks are ended.
-        limit: seconds of one collective; a rank that waits in vain says so itself. None: a quarter of `seconds`.
+        limit: seconds of one collective; a rank that waits in vain says so itself. None: a quarter
+            of `seconds`.
         mortal: ranks that may die.
 
     Returns:
@@ -55,27 +59,43 @@ def run(
         started = {}
         for rank in range(processes):
             here, there = context.Pipe(duplex=False)
-            options = (function, args, rank, processes, str(Path(folder) / "store"), limit or seconds / 4, there)
+            options = (
+                function,
+                args,
+                rank,
+                processes,
+                str(Path(folder) / "store"),
+                limit or seconds / 4,
+                there,
+            )
             process = context.Process(target=_rank, args=options, daemon=True)
             process.start()
             there.close()
             started[here] = (rank, process)
         try:
-            answers = _answers({channel: rank for channel, (rank, _) in started.items()}, time.monotonic() + seconds, mortal)
+            answers = _answers(
+                {channel: rank for channel, (rank, _) in started.items()},
+                time.monotonic() + seconds,
+                mortal,
+            )
         finally:
             for _, process in started.values():
                 process.join(GRACE)
                 if process.is_alive():
                     process.kill()
                     process.join()
-    troubles = [f"rank {rank}: {text}" for rank, (fine, text) in sorted(answers.items()) if not fine]
+    troubles = [
+        f"rank {rank}: {text}" for rank, (fine, text) in sorted(answers.items()) if not fine
+    ]
     if troubles:
         raise RankError("\n".join(troubles))
     return [answers[rank][1] for rank in range(processes)]
 
 
 def fresh(function: Callable[..., Any], *args: Any, seconds: float = 240.0) -> Any:
-    """Call ``function(*args)``, a function of a module, in a new process that may start others; these end with it.
+    """Call ``function(*args)``, a function of a module, in a new process.
+
+    It may start others; these end with it.
 
     Raises:
         RankError: if it raised, died or did not end in time.
@@ -108,7 +128,9 @@ def _fresh(function: Callable[..., Any], args: tuple[Any, ...], channel: Connect
     channel.close()
 
 
-def _answers(pending: dict[Connection, int], deadline: float, mortal: Ranks = ()) -> dict[int, tuple[bool, Any]]:
+def _answers(
+    pending: dict[Connection, int], deadline: float, mortal: Ranks = ()
+) -> dict[int, tuple[bool, Any]]:
     answers: dict[int, tuple[bool, Any]] = {}
     while pending:
         ready = wait(list(pending), timeout=max(0.0, deadline - time.monotonic()))
@@ -128,7 +150,10 @@ def _answers(pending: dict[Connection, int], deadline: float, mortal: Ranks = ()
 
 @contextmanager
 def group(store: str, rank: int, processes: int, limit: float) -> Iterator[None]:
-    """A gloo process group, made through a file and destroyed afterwards; `limit` in seconds is that of one collective."""
+    """A gloo process group, made through a file and destroyed afterwards.
+
+    `limit` in seconds is that of one collective.
+    """
     options = {"rank": rank, "world_size": processes, "timeout": timedelta(seconds=limit)}
     dist.init_process_group("gloo", init_method=f"file://{store}", **options)
     try:
