@@ -1,4 +1,7 @@
-"""What goes wrong on one rank, as functions that run on every rank; test_faults.py starts them and reads what they return."""
+"""What goes wrong on one rank, as functions that run on every rank.
+
+test_faults.py starts them and reads what they return.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,20 @@ class Failing:
 
     def __init__(self, encoder: HuggingFaceEncoder, fails: bool) -> None:
         self._encoder, self._fails, self._passes = encoder, fails, 0
-        self.name, self.version, self.tokenizer_id = encoder.name, encoder.version, encoder.tokenizer_id
-        self.depth, self.default_layers, self.tokenize = encoder.depth, encoder.default_layers, encoder.tokenize
+        self.name, self.version, self.tokenizer_id = (
+            encoder.name,
+            encoder.version,
+            encoder.tokenizer_id,
+        )
+        self.depth, self.default_layers, self.tokenize = (
+            encoder.depth,
+            encoder.default_layers,
+            encoder.tokenize,
+        )
 
-    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
         self._passes += 1
         if self._fails and self._passes == 2:
             raise RuntimeError("the device is gone")
@@ -97,7 +110,9 @@ def bad_batch(here: Rank, way: str, idf: bool) -> Any:
 
 def encoder_fails(here: Rank, idf: bool) -> Any:
     """On the first rank, in the middle of its first batch; it goes on without this batch."""
-    metric = here.metric(Failing(HuggingFaceEncoder(here.paths[0]), fails=here.rank == 0), idf=idf, batch_tokens=1)
+    metric = here.metric(
+        Failing(HuggingFaceEncoder(here.paths[0]), fails=here.rank == 0), idf=idf, batch_tokens=1
+    )
     said = [error_of(partial(update, metric, rows)) for rows in (here.rows[:2], here.rows[2:])]
     with here.group("encoder"):
         return said, plain(metric.compute())
@@ -132,9 +147,13 @@ def differs(here: Rank, make: Callable[[Rank], BERTScore]) -> Any:
         return error_of(lambda: plain(metric.compute())), alone(metric)
 
 
-def other_weights(here: Rank, own: bool) -> BERTScore:
+def other_weights(here: Rank, custom: bool) -> BERTScore:
     path = here.paths[here.rank]
-    encoder: Any = HuggingFaceEncoder(AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)) if own else path
+    encoder: Any = (
+        HuggingFaceEncoder(AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path))
+        if custom
+        else path
+    )
     return here.metric(encoder)
 
 
@@ -149,7 +168,10 @@ def other_option(here: Rank, name: str, value: Any, **both: Any) -> BERTScore:
 
 
 def more_often(here: Rank, idf: bool) -> Any:
-    """The first rank computes twice, which says nothing to the other; then once more after new rows, and waits in vain."""
+    """The first rank computes twice, which says nothing to the other.
+
+    Then once more after new rows, and waits in vain.
+    """
     metric = here.metric(idf=idf)
     update(metric, here.rows[:1])
     with here.group("often", SHORT):
@@ -204,9 +226,17 @@ def by_hand(here: Rank, idf: bool) -> Any:
     with here.group("hand"):
         values = [plain(metric.compute())]
         metric.sync()
-        calls = (metric.sync, partial(update, metric, [0]), partial(metric, ["a"], ["b"]), partial(metric.merge_state, other))
+        calls = (
+            metric.sync,
+            partial(update, metric, [0]),
+            partial(metric, ["a"], ["b"]),
+            partial(metric.merge_state, other),
+        )
         errors = [error_of(call) for call in calls]
-        values += [plain(metric.compute()), plain(metric.compute())]  # the first of these ends the sync
+        values += [
+            plain(metric.compute()),
+            plain(metric.compute()),
+        ]  # the first of these ends the sync
         metric.sync()
         metric.unsync()
         errors += [error_of(metric.unsync)]
@@ -224,15 +254,18 @@ def no_member(here: Rank) -> Any:
         metric, synced = here.metric(process_group=only), here.metric()
         for each in (metric, synced):
             update(each, here.rows)
-        said = error_of(lambda: plain(metric.compute())), error_of(lambda: synced.sync(process_group=only))
+        said = (
+            error_of(lambda: plain(metric.compute())),
+            error_of(lambda: synced.sync(process_group=only)),
+        )
         if here.rank == 0:
             synced.unsync()
         return *said, alone(metric), plain(synced.compute())
 
 
 OTHERS: dict[str, Callable[[Rank], BERTScore]] = {
-    "weights": partial(other_weights, own=False),
-    "own-weights": partial(other_weights, own=True),
+    "weights": partial(other_weights, custom=False),
+    "custom-weights": partial(other_weights, custom=True),
     "version": other_version,
     "dtype": partial(other_option, name="dtype", value="bfloat16"),
     "overflow": partial(other_option, name="overflow", value="window"),
@@ -240,7 +273,11 @@ OTHERS: dict[str, Callable[[Rank], BERTScore]] = {
     "references-idf": partial(other_option, name="multi_reference", value="mean", idf=True),
 }
 QUICK: dict[str, Callable[[Rank], Any]] = {
-    **{f"batch-{way}-{name}": partial(bad_batch, way=way, idf=idf) for way in ("update", "forward") for name, idf in IDF.items()},
+    **{
+        f"batch-{way}-{name}": partial(bad_batch, way=way, idf=idf)
+        for way in ("update", "forward")
+        for name, idf in IDF.items()
+    },
     **{f"encoder-{name}": partial(encoder_fails, idf=idf) for name, idf in IDF.items()},
     **{f"leaves-{name}": partial(absent, stays=False, idf=idf) for name, idf in IDF.items()},
     **{f"other-{name}": partial(differs, make=make) for name, make in OTHERS.items()},
@@ -259,7 +296,9 @@ WAITING: dict[str, Callable[[Rank], Any]] = {
 }
 
 
-def everything(scenarios: dict[str, Callable[[Rank], Any]], paths: tuple[str, str], folder: str) -> dict[str, tuple[bool, Any]]:
+def everything(
+    scenarios: dict[str, Callable[[Rank], Any]], paths: tuple[str, str], folder: str
+) -> dict[str, tuple[bool, Any]]:
     rank, told = dist.get_rank(), {}
     dist.destroy_process_group()
     for name, scenario in scenarios.items():
@@ -273,7 +312,7 @@ def everything(scenarios: dict[str, Callable[[Rank], Any]], paths: tuple[str, st
 
 
 def dying(path: str, folder: str) -> Any:
-    """Of three ranks the last dies before `compute`; of the two that are left, the second within it."""
+    """Of three ranks the last dies before `compute`; the second within one of those left."""
     rank = dist.get_rank()
     metric = BERTScore(path, LAYER, idf=True, reduction="none", sync_on_compute=rank < 2)
     rows = [*SHARES, [0]][rank]

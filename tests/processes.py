@@ -1,4 +1,7 @@
-"""What test_threads_processes.py runs in other processes: forks, workers of a loader, trainers that fork, two ranks."""
+"""What test_threads_processes.py runs in other processes.
+
+Forks, workers of a loader, trainers that fork, two ranks.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,22 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from bertscore_tm import BERTScore, bert_score_collection
 
 LAYER = 2
-PREDS = ["the cat sat on the mat", "the dog ran home", "rain", "two cats sleep", "hello world", "rain fell on the town"]
-REFS = ["a cat sat on the sofa", "a dog ran", "rain fell on the old town", "two cats sleep well", "nobody knows", "it rains"]
+PREDS = [
+    "the cat sat on the mat",
+    "the dog ran home",
+    "rain",
+    "two cats sleep",
+    "hello world",
+    "rain fell on the town",
+]
+REFS = [
+    "a cat sat on the sofa",
+    "a dog ran",
+    "rain fell on the old town",
+    "two cats sleep well",
+    "nobody knows",
+    "it rains",
+]
 ROWS = list(range(6))
 WAIT = 120.0  # seconds that a forked process has
 
@@ -79,7 +96,13 @@ def workers(path: str, idf: bool, context: str) -> Any:
     metric = BERTScore(path, LAYER, reduction="none", idf=idf)
     update(metric, [0])  # which goes along to the workers
     total = BERTScore(path, LAYER, reduction="none", idf=idf)
-    loader = DataLoader(Shards(metric), batch_size=None, num_workers=2, multiprocessing_context=context, timeout=WAIT)
+    loader = DataLoader(
+        Shards(metric),
+        batch_size=None,
+        num_workers=2,
+        multiprocessing_context=context,
+        timeout=WAIT,
+    )
     for state in loader:
         total.merge_state(state)
     return total.compute().tolist()
@@ -107,7 +130,9 @@ def fits(path: str, folder: str) -> list[dict[str, float]]:
         for strategy in STRATEGIES:
             place = Path(folder, strategy)
             place.mkdir()
-            run = trainer(place, strategy=strategy, devices=2, callbacks=[Notes(place)], max_epochs=1)
+            run = trainer(
+                place, strategy=strategy, devices=2, callbacks=[Notes(place)], max_epochs=1
+            )
             run.fit(Scored(path, idf=True))
             logged.append({name: value.item() for name, value in run.callback_metrics.items()})
     return logged
@@ -131,7 +156,10 @@ class Holder(nn.Module):
 
 
 def sharded(path: str) -> Any:
-    """Both kinds of FSDP on two ranks: names of parameters and of the checkpoint, dtype of the state, value."""
+    """Both kinds of FSDP on two ranks.
+
+    Names of parameters and of the checkpoint, dtype of the state, value.
+    """
     import torch.distributed.fsdp as fsdp
     from torch.distributed.device_mesh import init_device_mesh
 
@@ -141,13 +169,24 @@ def sharded(path: str) -> Any:
         holder = Holder(path)
         if kind == "wrapper":
             mixed = fsdp.MixedPrecision(param_dtype=low, buffer_dtype=low)
-            module: Any = fsdp.FullyShardedDataParallel(holder, device_id=torch.device("cpu"), mixed_precision=mixed)
+            module: Any = fsdp.FullyShardedDataParallel(
+                holder, device_id=torch.device("cpu"), mixed_precision=mixed
+            )
         else:
             policy = fsdp.MixedPrecisionPolicy(param_dtype=low)
             module = fsdp.fully_shard(holder, mesh=init_device_mesh("cpu", (2,)), mp_policy=policy)
         module(torch.ones(2, 4)).sum().backward()
-        names = [name.removeprefix("_fsdp_wrapped_module.") for name, _ in module.named_parameters()]
-        told.append((names, list(module.state_dict()), str(holder.metric.scores[0].dtype), holder.metric.compute().tolist()))
+        names = [
+            name.removeprefix("_fsdp_wrapped_module.") for name, _ in module.named_parameters()
+        ]
+        told.append(
+            (
+                names,
+                list(module.state_dict()),
+                str(holder.metric.scores[0].dtype),
+                holder.metric.compute().tolist(),
+            )
+        )
     return told
 
 

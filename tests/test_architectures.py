@@ -1,4 +1,7 @@
-"""Every family of encoders, from the embeddings to the top, against first principles and the paper's own package."""
+"""Every family of encoders, from the embeddings to the top.
+
+Against first principles and the paper's own package.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ PAIRS = [
 ]
 PREDS, TARGETS = [pred for pred, _ in PAIRS], [target for _, target in PAIRS]
 GROUPS = [
-    ("rain fell in spring", ["rain", "the river runs so fast in spring", "the rain fell on the town all night long"]),
+    (
+        "rain fell in spring",
+        ["rain", "the river runs so fast in spring", "the rain fell on the town all night long"],
+    ),
     ("two cats sleep", ["two cats sleep"]),
     ("the door is broken", ["the lamp is broken", "", "the door will not open today"]),
 ]
@@ -37,7 +43,9 @@ Tiny = Callable[[str], str]
 Package = Callable[..., dict[str, list[float]]]
 
 
-def near(got: Mapping[str, Tensor], wanted: Mapping[str, Sequence[float]], tolerance: float = 1e-5) -> None:
+def near(
+    got: Mapping[str, Tensor], wanted: Mapping[str, Sequence[float]], tolerance: float = 1e-5
+) -> None:
     for name in NAMES:
         assert got[name].tolist() == pytest.approx(list(wanted[name]), rel=0, abs=tolerance), name
 
@@ -67,7 +75,10 @@ def test_all_layers_in_one_pass(kind: str, tiny: Tiny) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_tokens_may_be_left_out_of_the_match(kind: str, tiny: Tiny) -> None:
     got = bert_score(PREDS, TARGETS, tiny(kind), TOP, match_special_tokens=False)
-    near(got, bertscore(PREDS, TARGETS, tiny(SPACED.get(kind, kind)), TOP, match_special_tokens=False))
+    near(
+        got,
+        bertscore(PREDS, TARGETS, tiny(SPACED.get(kind, kind)), TOP, match_special_tokens=False),
+    )
 
 
 @pytest.mark.parametrize("idf", [False, True], ids=["plain", "idf"])
@@ -93,7 +104,9 @@ def test_empty_rows(kind: str, tiny: Tiny) -> None:
 def test_long_text_is_cut_at_what_fits(kind: str, tiny: Tiny) -> None:
     limit = KINDS[kind].limit
     long = " ".join(["rain fell on the town and the cat ran home"] * (20 if limit else 3))
-    expected = bertscore([long, "rain"], ["rain fell", long], tiny(SPACED.get(kind, kind)), TOP, max_length=limit)
+    expected = bertscore(
+        [long, "rain"], ["rain fell", long], tiny(SPACED.get(kind, kind)), TOP, max_length=limit
+    )
     if limit:
         with pytest.warns(UserWarning, match="(?i)truncat"):
             got = bert_score([long, "rain"], ["rain fell", long], tiny(kind), TOP)
@@ -111,20 +124,30 @@ def difference(kind: str, layer: int, idf: bool) -> str | None:
     """Why bert-score 0.3.13 gives another number, or none; None where the two must agree."""
     if kind == "gpt2":
         return "refuses decoder-only models"
-    if kind == "deberta-v2" and layer == 0 and "modernbert" in KINDS:  # the transformers that bring it, 4.48
+    if (
+        kind == "deberta-v2" and layer == 0 and "modernbert" in KINDS
+    ):  # the transformers that bring it, 4.48
         return "crashes: DeBERTa's encoder does not run without a layer"
     if kind in ("t5", "mbart", "modernbert") and layer < TOP:
-        return "cuts the encoder at the layer, so its final norm is applied to a layer in the middle"
+        return (
+            "cuts the encoder at the layer, so its final norm is applied to a layer in the middle"
+        )
     if kind == "modernbert" and OLD:
-        return "takes the output after the final norm, which transformers 4 leaves out of the last hidden state"
+        return (
+            "takes the output after the final norm, which transformers 4 has not in the last state"
+        )
     if kind == "t5" and not idf:
-        return "gives the end marker weight 1: T5 knows it as eos, and only cls and sep get weight 0"
+        return (
+            "gives the end marker weight 1: T5 knows it as eos, and only cls and sep get weight 0"
+        )
     if kind == "xlm" and not idf:
-        return "gives the start marker weight 1: XLM knows it as bos, and only cls and sep get weight 0"
+        return "gives the start token weight 1: XLM knows it as bos, and only cls and sep get 0"
     return None
 
 
-SETTINGS = [(kind, layer, idf) for kind in FAMILIES for layer in (0, 1, TOP) for idf in (False, True)]
+SETTINGS = [
+    (kind, layer, idf) for kind in FAMILIES for layer in (0, 1, TOP) for idf in (False, True)
+]
 
 
 def name_of(setting: Setting) -> str:
@@ -139,7 +162,9 @@ def test_equals_bert_score(setting: Setting, tiny: Tiny, bert_score_package: Pac
     near(got, bert_score_package(PREDS, TARGETS, tiny(kind), layer, idf=idf))
 
 
-@pytest.mark.parametrize("setting", [s for s in SETTINGS if difference(*s) is not None], ids=name_of)
+@pytest.mark.parametrize(
+    "setting", [s for s in SETTINGS if difference(*s) is not None], ids=name_of
+)
 def test_differs_from_bert_score(setting: Setting, tiny: Tiny, bert_score_package: Package) -> None:
     """The stated differences are real, so that none of them hides a fault of ours."""
     kind, layer, idf = setting
@@ -153,7 +178,10 @@ def test_differs_from_bert_score(setting: Setting, tiny: Tiny, bert_score_packag
 
 
 def test_bert_score_depends_on_the_batch(tiny: Tiny, bert_score_package: Package) -> None:
-    """Why it is compared pair by pair: in one batch, padding takes part in the match with a similarity of 0."""
+    """Why it is compared pair by pair.
+
+    In one batch, padding takes part in the match with a similarity of 0.
+    """
     alone = bert_score_package(PREDS, TARGETS, tiny("distilbert"), 0)
     together = bert_score_package(PREDS, TARGETS, tiny("distilbert"), 0, batch_size=64)
     assert max(b - a for a, b in zip(alone["recall"], together["recall"], strict=True)) > 1e-3
@@ -168,7 +196,10 @@ def test_texts_hold_no_unknown_words(tiny: Tiny) -> None:
     for kind in KINDS:
         tokenizer, _ = load(tiny(kind))
         for text in [*PREDS, *TARGETS, *TEXT]:
-            if tokenizer.unk_token_id is not None and tokenizer.unk_token_id != tokenizer.eos_token_id:
+            if (
+                tokenizer.unk_token_id is not None
+                and tokenizer.unk_token_id != tokenizer.eos_token_id
+            ):
                 assert tokenizer.unk_token_id not in tokenizer(text)["input_ids"], (kind, text)
 
 

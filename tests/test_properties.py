@@ -1,4 +1,7 @@
-"""Laws that hold for all texts: order, batches, padding, splits, ranks, sides, repetitions; on random texts of few words."""
+"""Laws that hold for all texts, on random texts of few words.
+
+Order, batches, padding, splits, ranks, sides, repetitions.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from torch import Tensor
 from bertscore_tm import Baseline, BERTScore, BERTScoreWarning, IdfTable, Tokens, bert_score
 from reference import Idf, Text, Triple, bertscore, choose, score_pair
 
-pytestmark = pytest.mark.filterwarnings("ignore::bertscore_tm.BERTScoreWarning")  # of empty rows and few references
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::bertscore_tm.BERTScoreWarning"
+)  # of empty rows and few references
 
 NAMES = ("precision", "recall", "f1")
 WORDS = "the a cat dog rain fell sat ran home on".split()
@@ -32,9 +37,11 @@ check_slowly = settings(max_examples=6, suppress_health_check=[HealthCheck.too_s
 
 
 class WordEncoder:
-    """A token a word. Its vector: that of the word, of its place and of the whole text, so that all of these matter.
+    """A token a word.
 
-    All numbers are positive, as are then all cosines. What stands at a padded place is large: whoever lets it in will notice.
+    Its vector: that of the word, of its place and of the whole text, so that all of these matter.
+    All numbers are positive, as are then all cosines. What stands at a padded place is large:
+    whoever lets it in will notice.
     """
 
     name, version, tokenizer_id, depth, default_layers = "words", "1", "words", DEPTH, (1,)
@@ -50,7 +57,9 @@ class WordEncoder:
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         return [Tokens(ids, [i >= FIRST for i in ids]) for ids in map(self.ids, texts)]
 
-    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
         word = self.word[list(layers)][:, input_ids]  # [layers, texts, longest, dim]
         mask = attention_mask[None, :, :, None]
         context = (word * mask).sum(2, keepdim=True) / mask.sum(2, keepdim=True)
@@ -86,7 +95,9 @@ def first_principles(
         table.unseen = math.log(len(texts) + 1)
     triples: list[Triple] = []
     for pred, refs in rows:
-        scores = [score_pair(encode(pred), encode(ref), layer, table, match_special) for ref in refs]
+        scores = [
+            score_pair(encode(pred), encode(ref), layer, table, match_special) for ref in refs
+        ]
         full = [score for score in scores if score is not None]
         triples.append(choose(full, rule) if full else (empty, empty, empty))
     return {name: [triple[k] for triple in triples] for k, name in enumerate(NAMES)}
@@ -94,11 +105,21 @@ def first_principles(
 
 texts = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
 full_texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
-rows_of = st.lists(st.builds(Row, texts, st.lists(texts, min_size=1, max_size=3).map(tuple)), min_size=1, max_size=8)
+rows_of = st.lists(
+    st.builds(Row, texts, st.lists(texts, min_size=1, max_size=3).map(tuple)),
+    min_size=1,
+    max_size=8,
+)
 pairs_of = st.lists(st.builds(Row, texts, texts.map(lambda ref: (ref,))), min_size=1, max_size=8)
-full_pairs_of = st.lists(st.builds(Row, full_texts, full_texts.map(lambda ref: (ref,))), min_size=1, max_size=8)
+full_pairs_of = st.lists(
+    st.builds(Row, full_texts, full_texts.map(lambda ref: (ref,))), min_size=1, max_size=8
+)
 options_of = st.fixed_dictionaries(
-    {"idf": st.booleans(), "match_special_tokens": st.booleans(), "multi_reference": st.sampled_from(RULES)}
+    {
+        "idf": st.booleans(),
+        "match_special_tokens": st.booleans(),
+        "multi_reference": st.sampled_from(RULES),
+    }
 )
 
 
@@ -111,7 +132,9 @@ def update(metric: BERTScore, rows: Sequence[Row], ids: Sequence[int] | None = N
     return metric
 
 
-def scores_of(rows: Sequence[Row], encoder: Any = ENCODER, **options: Any) -> dict[str, list[float]]:
+def scores_of(
+    rows: Sequence[Row], encoder: Any = ENCODER, **options: Any
+) -> dict[str, list[float]]:
     return numbers(update(metric_of(encoder, **options), rows))
 
 
@@ -121,7 +144,9 @@ def numbers(metric: BERTScore) -> dict[str, list[float]]:
     return {name: tensor.tolist() for name, tensor in value.items()}
 
 
-def near(got: dict[str, list[float]], wanted: dict[str, list[float]], tolerance: float = 2e-6) -> None:
+def near(
+    got: dict[str, list[float]], wanted: dict[str, list[float]], tolerance: float = 2e-6
+) -> None:
     assert got.keys() == wanted.keys()
     for name in wanted:
         assert got[name] == pytest.approx(wanted[name], rel=0, abs=tolerance), name
@@ -133,14 +158,18 @@ def near(got: dict[str, list[float]], wanted: dict[str, list[float]], tolerance:
 @check
 @given(rows_of, options_of, st.integers(0, DEPTH))
 def test_equals_first_principles(rows: list[Row], options: dict[str, Any], layer: int) -> None:
-    wanted = first_principles(rows, layer, options["idf"], options["match_special_tokens"], options["multi_reference"])
+    wanted = first_principles(
+        rows, layer, options["idf"], options["match_special_tokens"], options["multi_reference"]
+    )
     near(scores_of(rows, layers=layer, **options), wanted, 1e-5)
 
 
 @check
 @given(rows_of, options_of)
 def test_the_function_gives_the_same(rows: list[Row], options: dict[str, Any]) -> None:
-    got = bert_score([row.pred for row in rows], [row.refs for row in rows], ENCODER, 1, device="cpu", **options)
+    got = bert_score(
+        [row.pred for row in rows], [row.refs for row in rows], ENCODER, 1, device="cpu", **options
+    )
     near({name: value.tolist() for name, value in got.items()}, scores_of(rows, **options), 0)
 
 
@@ -182,7 +211,10 @@ def test_order(rows: list[Row], options: dict[str, Any], random: Any) -> None:
 @check
 @given(rows_of, options_of, st.integers(1, 60))
 def test_batch_size(rows: list[Row], options: dict[str, Any], batch_tokens: int) -> None:
-    near(scores_of(rows, batch_tokens=batch_tokens, embedding_cache=0, **options), scores_of(rows, **options))
+    near(
+        scores_of(rows, batch_tokens=batch_tokens, embedding_cache=0, **options),
+        scores_of(rows, **options),
+    )
 
 
 @check
@@ -227,7 +259,9 @@ def test_k_updates_are_one(rows: list[Row], options: dict[str, Any], k: int) -> 
 
 @check
 @given(rows_of, options_of, st.lists(st.integers(0, 3), min_size=8, max_size=8), st.booleans())
-def test_split_over_ranks(rows: list[Row], options: dict[str, Any], rank: list[int], forward: bool) -> None:
+def test_split_over_ranks(
+    rows: list[Row], options: dict[str, Any], rank: list[int], forward: bool
+) -> None:
     """A rank may have none, and may have computed before."""
     ranks = [metric_of(**options) for _ in range(4)]
     for i, row in enumerate(rows):
@@ -242,7 +276,9 @@ def test_split_over_ranks(rows: list[Row], options: dict[str, Any], rank: list[i
 
 @check
 @given(rows_of, options_of, st.lists(st.integers(0, 7), max_size=12))
-def test_repeated_ids_count_once(rows: list[Row], options: dict[str, Any], repeated: list[int]) -> None:
+def test_repeated_ids_count_once(
+    rows: list[Row], options: dict[str, Any], repeated: list[int]
+) -> None:
     again = [i % len(rows) for i in repeated]
     order = [*reversed(range(len(rows))), *again]
     metric = metric_of(**options)
@@ -259,7 +295,10 @@ def test_repeated_ids_count_once(rows: list[Row], options: dict[str, Any], repea
 def test_layers_share_one_pass(rows: list[Row], options: dict[str, Any]) -> None:
     got = scores_of(rows, layers="all", **options)
     for layer in range(DEPTH + 1):
-        near({name: got[f"layer_{layer}_{name}"] for name in NAMES}, scores_of(rows, layers=layer, **options))
+        near(
+            {name: got[f"layer_{layer}_{name}"] for name in NAMES},
+            scores_of(rows, layers=layer, **options),
+        )
 
 
 # ---------------------------------------------------------------- sides, identity, weights
@@ -269,8 +308,14 @@ def test_layers_share_one_pass(rows: list[Row], options: dict[str, Any]) -> None
 @given(pairs_of, st.booleans())
 def test_swapped_sides_swap_precision_and_recall(pairs: list[Row], special: bool) -> None:
     straight = scores_of(pairs, match_special_tokens=special)
-    swapped = scores_of([Row(row.refs[0], (row.pred,)) for row in pairs], match_special_tokens=special)
-    near(swapped, {"precision": straight["recall"], "recall": straight["precision"], "f1": straight["f1"]}, 1e-7)
+    swapped = scores_of(
+        [Row(row.refs[0], (row.pred,)) for row in pairs], match_special_tokens=special
+    )
+    near(
+        swapped,
+        {"precision": straight["recall"], "recall": straight["precision"], "f1": straight["f1"]},
+        1e-7,
+    )
 
 
 @check
@@ -282,7 +327,9 @@ def test_identical_texts_score_one(words: list[str], options: dict[str, Any]) ->
 
 @check
 @given(rows_of, st.booleans(), st.sampled_from(RULES), st.sampled_from([0.5, 1.0, 7.25]))
-def test_a_uniform_table_is_no_idf(rows: list[Row], special: bool, rule: str, weight: float) -> None:
+def test_a_uniform_table_is_no_idf(
+    rows: list[Row], special: bool, rule: str, weight: float
+) -> None:
     options = {"match_special_tokens": special, "multi_reference": rule}
     plain = scores_of(rows, **options)
     near(scores_of(rows, idf={FIRST: weight}, **options), plain)  # all others get the largest one
@@ -335,7 +382,11 @@ def path(tiny: Callable[[str], str]) -> str:
     return tiny("bert")
 
 
-slowly_rows = st.lists(st.builds(Row, texts, st.lists(texts, min_size=1, max_size=2).map(tuple)), min_size=1, max_size=5)
+slowly_rows = st.lists(
+    st.builds(Row, texts, st.lists(texts, min_size=1, max_size=2).map(tuple)),
+    min_size=1,
+    max_size=5,
+)
 
 
 @check_slowly
@@ -347,7 +398,9 @@ def test_bert_equals_the_reference(path: str, rows: list[Row], options: dict[str
 
 @check_slowly
 @given(rows=slowly_rows, options=options_of, batch_tokens=st.integers(1, 60), cut=st.integers(0, 5))
-def test_bert_in_any_batches(path: str, rows: list[Row], options: dict[str, Any], batch_tokens: int, cut: int) -> None:
+def test_bert_in_any_batches(
+    path: str, rows: list[Row], options: dict[str, Any], batch_tokens: int, cut: int
+) -> None:
     metric = metric_of(path, 2, batch_tokens=batch_tokens, embedding_cache=0, **options)
     update(metric, rows[:cut])
     update(metric, rows[cut:])
@@ -359,7 +412,11 @@ def test_bert_in_any_batches(path: str, rows: list[Row], options: dict[str, Any]
 def test_bert_has_two_equal_sides(path: str, pairs: list[Row]) -> None:
     straight = scores_of(pairs, path, layers=2)
     swapped = scores_of([Row(row.refs[0], (row.pred,)) for row in pairs], path, layers=2)
-    near(swapped, {"precision": straight["recall"], "recall": straight["precision"], "f1": straight["f1"]}, 1e-6)
+    near(
+        swapped,
+        {"precision": straight["recall"], "recall": straight["precision"], "f1": straight["f1"]},
+        1e-6,
+    )
 
 
 def test_the_warnings_that_are_left_out_here_exist() -> None:

@@ -1,6 +1,7 @@
-"""Threads, forks, worker processes, compilation and switches of PyTorch: the same number, and all as it was before.
+"""Threads, forks, worker processes, compilation and switches of PyTorch.
 
-What forks does so in a new process: a fork of the process of all tests would take their threads' locks along.
+The same number, and all as it was before. What forks does so in a new process: a fork of the
+process of all tests would take their threads' locks along.
 """
 
 from __future__ import annotations
@@ -21,9 +22,22 @@ import torch.distributed.fsdp
 import transformers
 
 import tiny as tiny_models
-from bertscore_tm import BERTScore, huggingface
+from bertscore_tm import BERTScore, loading
 from distributed import fresh, run
-from processes import IGNORED, LAYER, PREDS, REFS, ROWS, STRATEGIES, Holder, all_forks, fits, on_ranks, update, workers
+from processes import (
+    IGNORED,
+    LAYER,
+    PREDS,
+    REFS,
+    ROWS,
+    STRATEGIES,
+    Holder,
+    all_forks,
+    fits,
+    on_ranks,
+    update,
+    workers,
+)
 from reference import bertscore
 
 WORDS = "the cat sat on a mat dog ran home rain fell old town two cats sleep well".split()
@@ -37,7 +51,9 @@ def path(tiny: Callable[[str], str]) -> str:
 
 
 def wanted(path: str, rows: list[int] = ROWS, idf: bool = False) -> Any:
-    values = bertscore([PREDS[i] for i in rows], [REFS[i] for i in rows], path, LAYER, idf=idf)["f1"]
+    values = bertscore([PREDS[i] for i in rows], [REFS[i] for i in rows], path, LAYER, idf=idf)[
+        "f1"
+    ]
     return pytest.approx(values, abs=1e-5)
 
 
@@ -99,16 +115,23 @@ def scored(path: str, seed: int, **options: Any) -> Callable[[], Any]:
 @both
 def test_two_metrics_of_one_encoder_in_two_threads(path: str, idf: bool, cache: Any) -> None:
     for layers in (LAYER, [0, 1, LAYER]):
-        got = together(*(scored(path, seed, num_layers=layers, idf=idf, embedding_cache=cache) for seed in range(2)))
+        got = together(
+            *(
+                scored(path, seed, num_layers=layers, idf=idf, embedding_cache=cache)
+                for seed in range(2)
+            )
+        )
         for seed, value in enumerate(got):
             for layer in (0, 1, LAYER) if isinstance(value, dict) else (LAYER,):
                 of_layer = value[f"layer_{layer}"] if isinstance(value, dict) else value
-                right = bertscore(texts(seed, 40), texts(seed + 1000, 40), path, layer, idf=idf)["f1"]
+                right = bertscore(texts(seed, 40), texts(seed + 1000, 40), path, layer, idf=idf)[
+                    "f1"
+                ]
                 assert of_layer.tolist() == pytest.approx(right, abs=1e-5)
 
 
 def test_metrics_of_the_same_text_in_two_threads_encode_it_once(path: str) -> None:
-    """Nearly: a text may be encoded by both at the same moment, but what one has is there for the other."""
+    """Nearly: both may encode a text at the same moment, but what one has the other finds."""
     metrics = [BERTScore(path, 1, embedding_cache="7MB") for _ in range(2)]
     assert metrics[0].encoder is metrics[1].encoder
     together(*(lambda metric=metric: metric.update(PREDS, REFS) for metric in metrics))
@@ -119,34 +142,52 @@ def test_metrics_of_the_same_text_in_two_threads_encode_it_once(path: str) -> No
 
 
 def _llama(tok: Any) -> Any:
-    size = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4, "num_attention_heads": 2}
+    size = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 2,
+    }
     return transformers.LlamaModel(transformers.LlamaConfig(vocab_size=len(tok), **size))
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model that exchanges the methods of its layers for the time of a pass, to record their outputs."""
+    """A model that exchanges the methods of its layers during a pass, to record their outputs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(tiny_models.KINDS, "llama", tiny_models.Kind(tiny_models.KINDS["gpt2"].tokenizer, _llama))
+        patch.setitem(
+            tiny_models.KINDS,
+            "llama",
+            tiny_models.Kind(tiny_models.KINDS["gpt2"].tokenizer, _llama),
+        )
         return str(tiny_models.build("llama", tmp_path_factory.mktemp("tiny")))
 
 
 def test_a_model_that_records_its_layers_in_two_threads(llama: str) -> None:
     for layers in (2, [0, 1]):
-        options = {"num_layers": layers, "embedding_cache": 0, "score": "recall", "match_special_tokens": False}
+        options = {
+            "num_layers": layers,
+            "embedding_cache": 0,
+            "score": "recall",
+            "match_special_tokens": False,
+        }
         right = [scored(llama, seed, **options)() for seed in range(2)]
-        for value, alone in zip(together(*(scored(llama, seed, **options) for seed in range(2))), right, strict=True):
+        for value, alone in zip(
+            together(*(scored(llama, seed, **options) for seed in range(2))), right, strict=True
+        ):
             for name in alone if isinstance(alone, dict) else ():
                 assert torch.allclose(value[name], alone[name], atol=1e-6)
             assert isinstance(alone, dict) or torch.allclose(value, alone, atol=1e-6)
 
 
-def test_a_model_that_records_its_layers_after_an_error(llama: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_records_its_layers_after_an_error(
+    llama: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing of the failed pass stays in the model."""
     metric = BERTScore(llama, [0, 1], embedding_cache=0, reduction="none", score="f1")
     metric.update(PREDS, REFS)
     before = metric.compute()
-    view, _ = metric.encoder._reader._views[1]
+    view, _ = metric.encoder._model._reader._views[1]
     methods = [module.__dict__.get("forward") for module in view.modules()]
     with monkeypatch.context() as patch:
         patch.setattr(type(view.layers[0].mlp), "forward", lambda *_: 1 / 0)
@@ -155,11 +196,16 @@ def test_a_model_that_records_its_layers_after_an_error(llama: str, monkeypatch:
     assert [module.__dict__.get("forward") for module in view.modules()] == methods
     metric.reset()
     metric.update(PREDS, REFS)
-    assert all(torch.allclose(value, before[name], atol=1e-6) for name, value in metric.compute().items())
+    assert all(
+        torch.allclose(value, before[name], atol=1e-6) for name, value in metric.compute().items()
+    )
 
 
 def test_switches_of_the_process_after_two_threads(path: str) -> None:
-    """The default dtype and the precision of products are those of all threads; neither number nor switch suffers."""
+    """The default dtype and the precision of products are those of all threads.
+
+    Neither number nor switch suffers.
+    """
     products = getattr(torch.backends.mkldnn, "matmul", None)
     if not hasattr(products, "fp32_precision"):
         pytest.skip("this PyTorch has the old switch only")
@@ -173,7 +219,9 @@ def test_switches_of_the_process_after_two_threads(path: str) -> None:
         torch.set_default_dtype(dtype)
         products.fp32_precision = precision
     for seed, value in enumerate(got):
-        assert value.tolist() == pytest.approx(bertscore(texts(seed, 40), texts(seed + 1000, 40), path, LAYER)["f1"], abs=1e-5)
+        assert value.tolist() == pytest.approx(
+            bertscore(texts(seed, 40), texts(seed + 1000, 40), path, LAYER)["f1"], abs=1e-5
+        )
 
 
 def test_the_voice_of_transformers_after_two_threads(path: str) -> None:
@@ -182,8 +230,8 @@ def test_the_voice_of_transformers_after_two_threads(path: str) -> None:
     try:
         transformers.logging.set_verbosity_warning()
         for _ in range(5):
-            huggingface._load_config.cache_clear()
-            huggingface._load_tokenizer.cache_clear()
+            loading._config.cache_clear()
+            loading._tokenizer.cache_clear()
             together(*[lambda: BERTScore(path, LAYER)] * 2)
             assert transformers.logging.get_verbosity() == transformers.logging.WARNING
     finally:
@@ -200,7 +248,9 @@ def test_the_same_numbers_again_and_with_another_number_of_threads(minilm: str) 
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            first, second = (scored(minilm, 0, num_layers=6, score="f1", embedding_cache=0)() for _ in range(2))
+            first, second = (
+                scored(minilm, 0, num_layers=6, score="f1", embedding_cache=0)() for _ in range(2)
+            )
             assert torch.equal(first, second), threads
             values[threads] = first
     finally:
@@ -213,9 +263,10 @@ def test_the_same_numbers_again_and_with_another_number_of_threads(minilm: str) 
 
 @pytest.mark.slow
 def test_forks_after_the_encoder_ran(path: str) -> None:
-    """Also where it ran with several threads before. GNU's OpenMP has none of them in a fork, and a fork that runs with several,
-    too, waits for them for ever, which no code of ours can change; `torch.set_num_threads(1)` first, as the workers of a
-    DataLoader do, and all is well.
+    """Also where it ran with several threads before.
+
+    GNU's OpenMP has none of them in a fork, and a fork that runs with several, too, waits for them
+    for ever, which no code of ours can change; `torch.set_num_threads(1)` first, as the workers of a DataLoader do, and all is well.
     """
     loaders, forks = fresh(all_forks, path, seconds=200)
     for idf, got in zip((False, True), loaders, strict=True):
@@ -230,7 +281,8 @@ def test_states_of_spawned_workers(path: str) -> None:
     assert workers(path, True, "spawn") == wanted(path, idf=True)
 
 
-# ---------------------------------------------------------------- Lightning, compiled and sharded modules
+# ---------------------------------------------------------------- Lightning, compiled and sharded
+# modules
 
 
 @pytest.mark.slow
@@ -238,7 +290,9 @@ def test_strategies_of_lightning_that_fork(path: str, tmp_path: Path) -> None:
     pytest.importorskip("lightning")
     from test_lightning import ROWS, Notes
 
-    right = bertscore([row["pred"] for row in ROWS], [row["target"] for row in ROWS], path, LAYER, idf=True)["f1"]
+    right = bertscore(
+        [row["pred"] for row in ROWS], [row["target"] for row in ROWS], path, LAYER, idf=True
+    )["f1"]
     for strategy, returned in zip(STRATEGIES, fresh(fits, path, str(tmp_path)), strict=True):
         notes = Notes(tmp_path / strategy)
         for logged in (returned, *notes("val", 0), *notes("val", 1)):
@@ -247,7 +301,9 @@ def test_strategies_of_lightning_that_fork(path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo, where it stops in the middle
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor that is not a leaf"
+)  # dynamo, where it stops in the middle
 def test_a_compiled_module(path: str, caplog: pytest.LogCaptureFixture) -> None:
     """The metric runs as it is: nothing of it is traced, and dynamo has nothing to say."""
     torch._dynamo.reset()
@@ -257,7 +313,9 @@ def test_a_compiled_module(path: str, caplog: pytest.LogCaptureFixture) -> None:
         compiled(torch.ones(2, 4)).sum().backward()
         assert holder.step.tolist() == wanted(path, ROWS[:2])
         assert holder.metric.compute().tolist() == wanted(path)
-        assert holder.all.compute()["all_f1"].item() == pytest.approx(holder.metric.compute().mean().item())
+        assert holder.all.compute()["all_f1"].item() == pytest.approx(
+            holder.metric.compute().mean().item()
+        )
         holder.metric.reset()
         holder.all.reset()
     assert holder.layer.weight.grad is not None
@@ -266,7 +324,10 @@ def test_a_compiled_module(path: str, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.slow
 def test_a_compiled_lightning_module(path: str, tmp_path: Path) -> None:
-    """Lightning's own `log` is left out: in some pairs of versions dynamo fails on it, whatever is logged."""
+    """Lightning's own `log` is left out.
+
+    In some pairs of versions dynamo fails on it, whatever is logged.
+    """
     pytest.importorskip("lightning")
     from test_lightning import ROWS, Notes, Scored, trainer
 
@@ -275,8 +336,12 @@ def test_a_compiled_lightning_module(path: str, tmp_path: Path) -> None:
 
     torch._dynamo.reset()
     notes = Notes(tmp_path)
-    trainer(tmp_path, callbacks=[notes], max_epochs=2).fit(torch.compile(Logged(path, idf=True), backend="eager"))
-    right = bertscore([row["pred"] for row in ROWS], [row["target"] for row in ROWS], path, LAYER, idf=True)["f1"]
+    trainer(tmp_path, callbacks=[notes], max_epochs=2).fit(
+        torch.compile(Logged(path, idf=True), backend="eager")
+    )
+    right = bertscore(
+        [row["pred"] for row in ROWS], [row["target"] for row in ROWS], path, LAYER, idf=True
+    )["f1"]
     assert len(notes("val")) == 2
     for logged in notes("val"):
         for name in ("val", "all_f1"):
@@ -287,7 +352,9 @@ def test_a_compiled_lightning_module(path: str, tmp_path: Path) -> None:
 def ranks(path: str) -> Any:
     metric = BERTScore(path, LAYER, reduction="none", idf=True)
     update(metric, [0, 1])
-    assert metric.compute().tolist() == wanted(path, [0, 1], True)  # not to be taken along as the value
+    assert metric.compute().tolist() == wanted(
+        path, [0, 1], True
+    )  # not to be taken along as the value
     return run(on_ranks, 2, metric, path)
 
 
@@ -300,7 +367,7 @@ def test_a_metric_with_rows_travels_to_spawned_ranks(ranks: Any, path: str) -> N
 
 @pytest.mark.slow
 def test_fsdp_finds_nothing_to_shard(ranks: Any, path: str) -> None:
-    """As far as a CPU can show. DeepSpeed has no way to run on one that these tests could rely on."""
+    """As far as a CPU can show; DeepSpeed cannot run on one in a way to rely on."""
     for _, told in ranks:
         if told is None:
             pytest.skip("this PyTorch has no fully_shard, and its FSDP does not run on a CPU")
@@ -335,8 +402,13 @@ SWITCHES: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("switch", SWITCHES)
 @both
 def test_the_same_number_under_switches_and_across_them(path: str, switch: str, idf: bool) -> None:
-    """Some rows come with the switch on, some with it off; a copy of the metric, and what merges it, live on the other side."""
-    metric, total = (BERTScore(path, LAYER, reduction="none", idf=idf, embedding_cache=0) for _ in range(2))
+    """Some rows come with the switch on, some with it off.
+
+    A copy of the metric, and what merges it, live on the other side.
+    """
+    metric, total = (
+        BERTScore(path, LAYER, reduction="none", idf=idf, embedding_cache=0) for _ in range(2)
+    )
     with SWITCHES[switch]():
         update(metric, ROWS[:2])
         first = metric.compute().tolist()
