@@ -1,8 +1,9 @@
-"""Measures speed and memory beside bert-score and torchmetrics, in turns, and writes benchmarks/RESULTS.md.
+"""Measures speed and memory beside bert-score and torchmetrics, in turns, and writes
+benchmarks/RESULTS.md.
 
-python benchmarks/bench.py                                     # on docstrings, which every reader has
-python benchmarks/bench.py --candidates a.txt --references b.txt --name own
-python benchmarks/bench.py --only first_pass later_epochs
+python benchmarks/bench.py                                     # on docstrings, which every reader
+has python benchmarks/bench.py --candidates a.txt --references b.txt --name own python
+benchmarks/bench.py --only first_pass later_epochs
 """
 
 from __future__ import annotations
@@ -27,8 +28,15 @@ def machine() -> dict[str, str]:
     """What a reader needs to know to compare."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    name = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
-    has = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if any(flag in line.split() for line in lines)]
+    name = next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
+    has = [
+        flag
+        for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
+        if any(flag in line.split() for line in lines)
+    ]
     packages = ("torch", "torchmetrics", "transformers", "tokenizers", "bert-score", "bertscore_tm")
     return {
         "cpu": f"{name}, {torch.get_num_threads()} threads, {' '.join(has)}",
@@ -38,16 +46,33 @@ def machine() -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--candidates", type=Path, help="one text a line; without it docstrings are used")
-    parser.add_argument("--references", type=Path, help="one text a line, in the order of the candidates")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--candidates", type=Path, help="one text a line; without it docstrings are used"
+    )
+    parser.add_argument(
+        "--references", type=Path, help="one text a line, in the order of the candidates"
+    )
     parser.add_argument("--name", default="docstrings", help="of the data, for the results")
-    parser.add_argument("--pairs", type=int, default=400, help="how many of them (400); below a hundred all is noise")
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=400,
+        help="how many of them (400); below a hundred all is noise",
+    )
     parser.add_argument("--model", default="minilm")
     parser.add_argument("--layer", type=int, default=5, help="hidden state (5)")
-    parser.add_argument("--rounds", type=int, default=3, help="times that everything is repeated (3)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of RESULTS.md and results/")
-    parser.add_argument("--only", nargs="+", choices=list(measures.ALL), default=list(measures.ALL), help="all")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="times that everything is repeated (3)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent, help="folder of RESULTS.md and results/"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=list(measures.ALL), default=list(measures.ALL), help="all"
+    )
     options = parser.parse_args()
     if (options.candidates is None) != (options.references is None):
         parser.error("got one of --candidates and --references; wanted both or neither")
@@ -75,7 +100,9 @@ def main() -> None:
             **numbers,
         }
         file.write_text(json.dumps(saved, indent=1) + "\n")
-        print(f"({time.perf_counter() - begun:.0f} s): {report.line(name, saved[name])}", flush=True)
+        print(
+            f"({time.perf_counter() - begun:.0f} s): {report.line(name, saved[name])}", flush=True
+        )
     report.write(results, options.out / "RESULTS.md")
 
 

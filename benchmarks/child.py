@@ -1,4 +1,8 @@
-"""What needs a process of its own: ``memory NAME PAIRS MODEL LAYER`` and ``ranks RANKS PAIRS MODEL LAYER``. Prints JSON."""
+"""What needs a process of its own; prints JSON.
+
+child.py memory NAME PAIRS MODEL LAYER
+child.py ranks RANKS PAIRS MODEL LAYER
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,14 @@ from bertscore_tm import BERTScore
 
 
 def short(pairs: int) -> Pairs:
-    """Texts of eight words, so that many pairs are quickly encoded; made without more memory than they take."""
-    words = sorted({word for module in (argparse, os, random, tempfile) for word in str(module.__doc__).split()})
+    """Texts of eight words: quickly encoded, and made without more memory than they take."""
+    words = sorted(
+        {
+            word
+            for module in (argparse, os, random, tempfile)
+            for word in str(module.__doc__).split()
+        }
+    )
     dice = random.Random(0)
     return tuple([" ".join(dice.choices(words, k=8)) for _ in range(pairs)] for _ in range(2))  # type: ignore[return-value]
 
@@ -42,8 +52,15 @@ def memory(name: str, pairs: int, model: str, layer: int) -> dict[str, float]:
     run()
     seconds = time.perf_counter() - start
     files = os.scandir(contestants.folder(model))
-    weights = sum(file.stat().st_size for file in files if file.name.endswith((".safetensors", ".bin")))
-    return {"pairs": pairs, "seconds": seconds, "over_imports_mb": peak() - before, "weights_mb": weights / 1e6}
+    weights = sum(
+        file.stat().st_size for file in files if file.name.endswith((".safetensors", ".bin"))
+    )
+    return {
+        "pairs": pairs,
+        "seconds": seconds,
+        "over_imports_mb": peak() - before,
+        "weights_mb": weights / 1e6,
+    }
 
 
 def peak() -> float:
@@ -51,7 +68,9 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def _rank(rank: int, ranks: int, store: str, pairs: int, model: str, layer: int, queue: Any) -> None:
+def _rank(
+    rank: int, ranks: int, store: str, pairs: int, model: str, layer: int, queue: Any
+) -> None:
     from contestants import matmul_rate
 
     torch.set_num_threads(1)
@@ -74,7 +93,9 @@ def ranks(count: int, pairs: int, model: str, layer: int) -> dict[str, float]:
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        args = [(rank, count, f"{folder}/store", pairs, model, layer, queue) for rank in range(count)]
+        args = [
+            (rank, count, f"{folder}/store", pairs, model, layer, queue) for rank in range(count)
+        ]
         started = [context.Process(target=_rank, args=arg) for arg in args]
         for process in started:
             process.start()

@@ -1,4 +1,4 @@
-"""What is compared: this package, bert-score 0.3.13, torchmetrics 1.9.0, and the machine's own speed."""
+"""What is compared: this package, bert-score, torchmetrics, and the machine's own speed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ import transformers
 from torch import Tensor
 
 from bertscore_tm import BERTScore, HuggingFaceEncoder
-from bertscore_tm.huggingface import names
 
 Run = Callable[[], Any]
 
 
 def folder(model: str) -> str:
     """Where the weights are, for packages that do not know the alias."""
-    return str(names.find(model).location)
+    return HuggingFaceEncoder(model).location
 
 
 def ours(preds: Sequence[str], refs: Sequence[str], model: str, layer: Any, **options: Any) -> Run:
-    """An update and a compute of a new metric; the weights are loaded before, the cache is off unless asked for."""
+    """An update and a compute of a new metric.
+
+    The weights are loaded before, the cache is off unless asked for.
+    """
     options = {"embedding_cache": 0, "score": None, "reduction": "none", **options}
     rows = options.pop("rows", len(preds))
     metric = BERTScore(model, layer, **options)
@@ -40,7 +42,9 @@ def ours(preds: Sequence[str], refs: Sequence[str], model: str, layer: Any, **op
     return run
 
 
-def bert_score_package(preds: Sequence[str], refs: Sequence[str], model: str, layer: int, rows: int = 0) -> Run:
+def bert_score_package(
+    preds: Sequence[str], refs: Sequence[str], model: str, layer: int, rows: int = 0
+) -> Run:
     """bert-score with its defaults (batches of 64); results as precision, recall, f1."""
     from bert_score import BERTScorer
 
@@ -48,17 +52,22 @@ def bert_score_package(preds: Sequence[str], refs: Sequence[str], model: str, la
     rows = rows or len(preds)
 
     def run() -> dict[str, Tensor]:
-        parts = [scorer.score(list(preds[i : i + rows]), list(refs[i : i + rows])) for i in range(0, len(preds), rows)]
+        parts = [
+            scorer.score(list(preds[i : i + rows]), list(refs[i : i + rows]))
+            for i in range(0, len(preds), rows)
+        ]
         return dict(zip(("precision", "recall", "f1"), (torch.cat(part) for part in zip(*parts))))
 
     return run
 
 
 def torchmetrics_package(preds: Sequence[str], refs: Sequence[str], model: str, layer: int) -> Run:
-    """torchmetrics' BERTScore with its defaults (batches of 64), allowed the encoder's 512 tokens."""
+    """torchmetrics' BERTScore with its defaults, allowed the encoder's 512 tokens."""
     from torchmetrics.text.bert import BERTScore as Theirs
 
-    metric = Theirs(model_name_or_path=folder(model), num_layers=layer, max_length=512, truncation=True)
+    metric = Theirs(
+        model_name_or_path=folder(model), num_layers=layer, max_length=512, truncation=True
+    )
 
     def run() -> dict[str, Tensor]:
         metric.reset()
@@ -77,17 +86,23 @@ def shapes(model: str) -> tuple[int, int]:
 def flops(texts: Sequence[str], model: str, layers: int) -> float:
     """Operations of the matrix products of one pass over the distinct texts, without padding."""
     width, between = shapes(model)
-    lengths = [len(tokens.ids) for tokens in HuggingFaceEncoder(model).tokenize(list(dict.fromkeys(texts)))]
+    lengths = [
+        len(tokens.ids) for tokens in HuggingFaceEncoder(model).tokenize(list(dict.fromkeys(texts)))
+    ]
     products = 2 * (4 * width * width + 2 * width * between) * sum(lengths)
     attention = 4 * width * sum(length * length for length in lengths)
     return float(layers * (products + attention))
 
 
-def matmul_rate(model: str, dtype: torch.dtype = torch.float32, rows: int = 2_048, seconds: float = 3.0) -> float:
+def matmul_rate(
+    model: str, dtype: torch.dtype = torch.float32, rows: int = 2_048, seconds: float = 3.0
+) -> float:
     """Operations a second of plain matrix products of one layer's shapes."""
     width, between = shapes(model)
     sizes = [(width, width)] * 4 + [(width, between), (between, width)]
-    tensors = [(torch.randn(rows, n, dtype=dtype), torch.randn(n, m, dtype=dtype)) for n, m in sizes]
+    tensors = [
+        (torch.randn(rows, n, dtype=dtype), torch.randn(n, m, dtype=dtype)) for n, m in sizes
+    ]
     done, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
         for a, b in tensors:
@@ -96,8 +111,13 @@ def matmul_rate(model: str, dtype: torch.dtype = torch.float32, rows: int = 2_04
     return done / (time.perf_counter() - start)
 
 
-def alternate(runs: dict[str, Run], rounds: int, results: dict[str, Any] | None = None) -> dict[str, list[float]]:
-    """Seconds of each, taken in turn, so that all see the same machine; what they returned last goes into ``results``."""
+def alternate(
+    runs: dict[str, Run], rounds: int, results: dict[str, Any] | None = None
+) -> dict[str, list[float]]:
+    """Seconds of each, taken in turn, so that all see the same machine.
+
+    What they returned last goes into ``results``.
+    """
     results = {} if results is None else results
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     with warnings.catch_warnings():

@@ -1,7 +1,11 @@
-"""The measurements, one function each. Each returns plain numbers; `bench.py` runs them and `report.py` writes them down."""
+"""The measurements, one function each, which returns plain numbers.
+
+`bench.py` runs them and `report.py` writes them down.
+"""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -14,7 +18,15 @@ from statistics import median
 from typing import Any
 
 import torch
-from contestants import alternate, bert_score_package, flops, matmul_rate, ours, ratio, torchmetrics_package
+from contestants import (
+    alternate,
+    bert_score_package,
+    flops,
+    matmul_rate,
+    ours,
+    ratio,
+    torchmetrics_package,
+)
 from texts import Pairs, changed
 
 from bertscore_tm import BERTScore, bert_score_collection
@@ -53,7 +65,9 @@ def first_pass(s: Setting) -> Numbers:
     rates: list[float] = []
     floor = flops([*s.pairs[0], *s.pairs[1]], s.model, s.layer)
     results: dict[str, Any] = {}
-    seconds = alternate({**contest, "matmul": lambda: rates.append(matmul_rate(s.model))}, s.rounds, results)
+    seconds = alternate(
+        {**contest, "matmul": lambda: rates.append(matmul_rate(s.model))}, s.rounds, results
+    )
     got, wanted, theirs = (results[name] for name in contest)
     return {
         "seconds": seconds,
@@ -71,8 +85,17 @@ def first_pass(s: Setting) -> Numbers:
 
 def reduced(s: Setting) -> Numbers:
     """bfloat16: its speed, its error, and whether this CPU has units for it."""
-    some = (s.pairs[0][:100], s.pairs[1][:100], s.model, s.layer)  # without such units it takes long
-    runs = {"float32": ours(*some), "bfloat16": ours(*some, dtype="bfloat16"), "bert_score": bert_score_package(*some)}
+    some = (
+        s.pairs[0][:100],
+        s.pairs[1][:100],
+        s.model,
+        s.layer,
+    )  # without such units it takes long
+    runs = {
+        "float32": ours(*some),
+        "bfloat16": ours(*some, dtype="bfloat16"),
+        "bert_score": bert_score_package(*some),
+    }
     results: dict[str, Any] = {}
     seconds = alternate(runs, s.rounds, results)
     exact, rough = results["float32"]["f1"], results["bfloat16"]["f1"]
@@ -88,7 +111,11 @@ def reduced(s: Setting) -> Numbers:
 
 def compiled(s: Setting) -> Numbers:
     """`compile=True`, after its start-up."""
-    runs = {"plain": ours(*s.given), "compiled": ours(*s.given, compile=True), "bert_score": bert_score_package(*s.given)}
+    runs = {
+        "plain": ours(*s.given),
+        "compiled": ours(*s.given, compile=True),
+        "bert_score": bert_score_package(*s.given),
+    }
     start = time.perf_counter()
     runs["compiled"]()
     first = time.perf_counter() - start
@@ -106,8 +133,9 @@ def later_epochs(s: Setting) -> Numbers:
     preds, refs = s.pairs
     seconds: dict[str, list[float]] = {"first": [], "later": []}
     for turn in range(s.rounds):
+        metric = None  # with the last metric its vectors go; the weights stay
+        gc.collect()
         metric = BERTScore(s.model, s.layer)
-        metric.encoder.cache.clear()
         for epoch, name in enumerate(seconds):
             texts = [changed(text, 1_000 * turn + epoch) for text in preds]
             metric.reset()
@@ -120,7 +148,7 @@ def later_epochs(s: Setting) -> Numbers:
 
 def layers(s: Setting) -> Numbers:
     """All hidden states in one pass against the top one."""
-    top = BERTScore(s.model).scorer.encoder.depth
+    top = BERTScore(s.model).depth
     runs = {"all": ours(*s.pairs, s.model, "all"), "top": ours(*s.pairs, s.model, top)}
     seconds = alternate(runs, s.rounds)
     return {"seconds": seconds, "all_by_top": ratio(seconds, "all", "top")}
@@ -152,10 +180,14 @@ def idf(s: Setting) -> Numbers:
 
 
 def small_updates(s: Setting) -> Numbers:
-    """Updates of 8 rows, as a validation loop makes them, against one update, and against bert-score called so."""
+    """Updates of 8 rows against one update, and against bert-score called so."""
     preds, refs, model, layer = s.given
     some = (preds[:200], refs[:200], model, layer)
-    runs = {"eight": ours(*some, rows=8), "whole": ours(*some), "bert_score_eight": bert_score_package(*some, rows=8)}
+    runs = {
+        "eight": ours(*some, rows=8),
+        "whole": ours(*some),
+        "bert_score_eight": bert_score_package(*some, rows=8),
+    }
     seconds = alternate(runs, s.rounds)
     return {
         "seconds": seconds,
@@ -167,7 +199,7 @@ def small_updates(s: Setting) -> Numbers:
 def overhead(s: Setting) -> Numbers:
     """What is not the encoder's forward pass: tokenize, pair, match, state."""
     run = ours(*s.given)
-    encoder = run.metric.scorer.encoder  # type: ignore[attr-defined]
+    encoder = run.metric.encoder  # type: ignore[attr-defined]
     forward, inside, shares = encoder.hidden_states, 0.0, []
 
     def timed(*args: Any) -> Any:
@@ -192,13 +224,17 @@ def checkpoint(s: Setting) -> Numbers:
     module = torch.nn.Module()
     module.bertscore = BERTScore(s.model, s.layer)
     module.bertscore.update(s.pairs[0][:8], s.pairs[1][:8])
-    return {"keys": len(module.state_dict()), "parameters": sum(p.numel() for p in module.parameters())}
+    return {
+        "keys": len(module.state_dict()),
+        "parameters": sum(p.numel() for p in module.parameters()),
+    }
 
 
 def start(s: Setting) -> Numbers:
-    """Seconds until the first score, in fresh processes; importing beyond torch and torchmetrics."""
+    """Seconds until the first score, in fresh processes."""
     code = (
-        "import time; import torch, torchmetrics; a = time.perf_counter(); import bertscore_tm; b = time.perf_counter(); "
+        "import time; import torch, torchmetrics; a = time.perf_counter(); import bertscore_tm; b "
+        "= time.perf_counter(); "
         f"m = bertscore_tm.BERTScore({s.model!r}, {s.layer}); c = time.perf_counter(); "
         "m.update(['a dog'], ['a cat']); m.compute(); "
         "print(b - a, c - b, time.perf_counter() - c)"
@@ -208,15 +244,23 @@ def start(s: Setting) -> Numbers:
 
 
 def memory(s: Setting) -> Numbers:
-    """Peak of a process of its own for each package, beyond what its imports and weights take; texts of up to eight words."""
-    return {name: run_child("memory", name, str(n), s.model, str(s.layer)) for name, n in _MEMORY.items()}
+    """Peak of a process for each package, beyond its imports; texts of up to eight words."""
+    return {
+        name: run_child("memory", name, str(n), s.model, str(s.layer))
+        for name, n in _MEMORY.items()
+    }
 
 
-_MEMORY = {"ours-3000": 3_000, "ours-30000": 30_000, "bert_score-3000": 3_000, "torchmetrics-3000": 3_000}
+_MEMORY = {
+    "ours-3000": 3_000,
+    "ours-30000": 30_000,
+    "bert_score-3000": 3_000,
+    "torchmetrics-3000": 3_000,
+}
 
 
 def processes(s: Setting) -> Numbers:
-    """Two processes of one thread each against one, on the same rows, with the sync; and plain matrix products so."""
+    """Two processes of one thread against one, on the same rows; and matrix products so."""
     seconds: dict[str, list[float]] = {"1": [], "2": []}
     rates: dict[str, list[float]] = {"1": [], "2": []}
     for _ in range(s.rounds):
@@ -224,7 +268,11 @@ def processes(s: Setting) -> Numbers:
             numbers = run_child("ranks", ranks, str(len(s.pairs[0])), s.model, str(s.layer))
             times.append(numbers["seconds"])
             rates[ranks].append(numbers["matmul_gflop_s"])
-    return {"seconds": seconds, "times_one": ratio(seconds, "1", "2"), "matmul_times_one": ratio(rates, "2", "1")}
+    return {
+        "seconds": seconds,
+        "times_one": ratio(seconds, "1", "2"),
+        "matmul_times_one": ratio(rates, "2", "1"),
+    }
 
 
 def run_child(*args: str) -> Numbers:
@@ -235,8 +283,19 @@ def run_child(*args: str) -> Numbers:
 
 def _python(*args: str) -> str:
     threads = {"OMP_NUM_THREADS": "1"} if "ranks" in args else {}
-    environment = {**os.environ, **threads, "TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false"}
-    done = subprocess.run([sys.executable, "-W", "ignore", *args], env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        **threads,
+        "TRANSFORMERS_VERBOSITY": "error",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *args],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout.strip().splitlines()[-1]
@@ -245,7 +304,7 @@ def _python(*args: str) -> str:
 ALL: dict[str, Callable[[Setting], Numbers]] = {
     f.__name__: f
     for f in (
-        start, checkpoint, first_pass, reduced, later_epochs, layers, three_scores, idf, small_updates, overhead, processes,
-        memory, compiled,
+        start, checkpoint, first_pass, reduced, later_epochs, layers, three_scores, idf,
+        small_updates, overhead, processes, memory, compiled,
     )
 }  # fmt: skip

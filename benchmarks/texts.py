@@ -1,4 +1,4 @@
-"""Pairs of texts to measure on: from two files, or from the docstrings that come with every Python."""
+"""Pairs of texts to measure on: of two files, or the docstrings of every Python."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ Pairs = tuple[list[str], list[str]]
 
 def from_files(candidates: Path, references: Path) -> Pairs:
     """One text a line, the same number of lines."""
-    preds, refs = (path.read_text(encoding="utf-8").splitlines() for path in (candidates, references))
+    preds, refs = (
+        path.read_text(encoding="utf-8").splitlines() for path in (candidates, references)
+    )
     if len(preds) != len(refs):
-        raise SystemExit(f"got {len(preds)} candidates and {len(refs)} references; wanted the same number of lines")
+        raise SystemExit(
+            f"got {len(preds)} candidates and {len(refs)} references; wanted the same "
+            "number of lines"
+        )
     return preds, refs
 
 
 def from_docstrings(pairs: int) -> Pairs:
-    """Sentences of the standard library's docstrings as references; with a tenth of their words gone or moved as candidates."""
+    """Sentences of the standard library's docstrings as references.
+
+    With a tenth of their words gone or moved they are the candidates.
+    """
     sentences: dict[str, None] = {}
     for file in sorted(Path(os.__file__).parent.rglob("*.py")):
         if "site-packages" in file.parts or "test" in file.parts or "tests" in file.parts:

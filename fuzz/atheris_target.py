@@ -1,4 +1,5 @@
-"""Coverage-guided fuzzing of what reads files and texts of others; the laws are those of tests/hostile.py.
+"""Coverage-guided fuzzing of what reads files and texts of others; the laws are those of
+tests/hostile.py.
 
 make fuzz                                   # five minutes
 make fuzz FUZZ_ARGS="-runs=1000000"         # options of libFuzzer; a file name repeats a crash
@@ -58,11 +59,17 @@ def weights(data: atheris.FuzzedDataProvider) -> None:
 
 
 def words(data: atheris.FuzzedDataProvider) -> None:
-    options = {"idf": data.ConsumeBool(), "multi_reference": data.PickValueInList(["max", "best_f1", "mean"])}
+    options = {
+        "idf": data.ConsumeBool(),
+        "multi_reference": data.PickValueInList(["max", "best_f1", "mean"]),
+    }
     metric = BERTScore(WORDS, 1, score=None, match_special_tokens=data.ConsumeBool(), **options)
     for _ in range(data.ConsumeIntInRange(1, 2)):
         rows = data.ConsumeIntInRange(0, 3)
-        groups = [[data.ConsumeUnicode(20) for _ in range(data.ConsumeIntInRange(0, 2))] for _ in range(rows)]
+        groups = [
+            [data.ConsumeUnicode(20) for _ in range(data.ConsumeIntInRange(0, 2))]
+            for _ in range(rows)
+        ]
         preds = [data.ConsumeUnicode(20) for _ in range(data.ConsumeIntInRange(0, 3))]
         with ours(metric):
             metric.update(preds, groups, data.PickValueInList([None, list(range(rows))]))
