@@ -48,16 +48,9 @@ class Failing:
 
     def __init__(self, encoder: HuggingFaceEncoder, fails: bool) -> None:
         self._encoder, self._fails, self._passes = encoder, fails, 0
-        self.name, self.version, self.tokenizer_id = (
-            encoder.name,
-            encoder.version,
-            encoder.tokenizer_id,
-        )
-        self.depth, self.default_layers, self.tokenize = (
-            encoder.depth,
-            encoder.default_layers,
-            encoder.tokenize,
-        )
+        self.name, self.version = encoder.name, encoder.version
+        self.tokenizer_id, self.tokenize = encoder.tokenizer_id, encoder.tokenize
+        self.depth, self.default_layers = encoder.depth, encoder.default_layers
 
     def hidden_states(
         self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
@@ -270,6 +263,8 @@ OTHERS: dict[str, Callable[[Rank], BERTScore]] = {
     "dtype": partial(other_option, name="dtype", value="bfloat16"),
     "overflow": partial(other_option, name="overflow", value="window"),
     "references": partial(other_option, name="multi_reference", value="mean"),
+    "beta": partial(other_option, name="beta", value=2.0),
+    "beta-idf": partial(other_option, name="beta", value=2.0, idf=True),
     "references-idf": partial(other_option, name="multi_reference", value="mean", idf=True),
 }
 QUICK: dict[str, Callable[[Rank], Any]] = {

@@ -6,6 +6,7 @@ Forks, workers of a loader, trainers that fork, two ranks.
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -50,6 +51,15 @@ IGNORED = (
 def update(metric: Any, rows: list[int], ids: bool = True) -> None:
     more = {"sample_ids": rows} if ids else {}
     metric.update([PREDS[i] for i in rows], [REFS[i] for i in rows], **more)
+
+
+def unpickled(*saved: bytes) -> list[Any]:
+    """What metrics give that came here as bytes."""
+    values = []
+    for metric in map(pickle.loads, saved):
+        update(metric, ROWS)
+        values.append((metric.compute().tolist(), metric.signature))
+    return values
 
 
 inherited: list[BERTScore] = []

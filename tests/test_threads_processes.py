@@ -6,6 +6,7 @@ process of all tests would take their threads' locks along.
 
 from __future__ import annotations
 
+import gc
 import logging
 import pickle
 import random
@@ -13,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ import torch.distributed.fsdp
 import transformers
 
 import tiny as tiny_models
-from bertscore_tm import BERTScore, loading
+from bertscore_tm import BERTScore, HuggingFaceEncoder, loading
 from distributed import fresh, run
 from processes import (
     IGNORED,
@@ -35,6 +37,7 @@ from processes import (
     all_forks,
     fits,
     on_ranks,
+    unpickled,
     update,
     workers,
 )
@@ -50,10 +53,9 @@ def path(tiny: Callable[[str], str]) -> str:
     return tiny("bert")
 
 
-def wanted(path: str, rows: list[int] = ROWS, idf: bool = False) -> Any:
-    values = bertscore([PREDS[i] for i in rows], [REFS[i] for i in rows], path, LAYER, idf=idf)[
-        "f1"
-    ]
+def wanted(path: str, rows: list[int] = ROWS, idf: bool = False, layer: int = LAYER) -> Any:
+    preds, refs = [PREDS[i] for i in rows], [REFS[i] for i in rows]
+    values = bertscore(preds, refs, path, layer, idf=idf)["f1"]
     return pytest.approx(values, abs=1e-5)
 
 
@@ -139,6 +141,52 @@ def test_metrics_of_the_same_text_in_two_threads_encode_it_once(path: str) -> No
     together(*(lambda metric=metric: metric.update(PREDS, REFS) for metric in metrics))
     assert metrics[0].diagnostics()["encoded_tokens"] == seen
     assert metrics[0].compute() == metrics[1].compute()
+
+
+def test_metrics_come_and_go_in_two_threads(path: str, process: Any) -> None:
+    """On all layers of one encoder, with and without a cache.
+
+    Their values are right, and at the end the cache holds what the one that is left wants.
+    """
+    kept = BERTScore(path, 1, embedding_cache="7MB")
+    update(kept, ROWS)
+    right = [wanted(path, layer=layer) for layer in range(4)]
+    engines = set()
+
+    def come_and_go(seed: int) -> None:
+        chance = random.Random(seed)
+        for turn in range(40):
+            layers = chance.sample(range(4), chance.choice([1, 1, 2]))
+            cache = chance.choice([0, 3_000, "9MB"])
+            metric = BERTScore(path, layers, reduction="none", embedding_cache=cache)
+            engines.add(metric.pipeline.lease.engine)
+            half = chance.randrange(1, 6)
+            update(metric, ROWS[:half])
+            if turn % 10 == 5:
+                gc.collect()
+            update(metric, ROWS[half:])
+            value = metric.compute()
+            for layer in layers:
+                got = value if len(layers) == 1 else value[f"layer_{layer}"]
+                assert got.tolist() == right[layer], (seed, turn)
+
+    together(*(partial(come_and_go, seed) for seed in range(2)))
+    assert engines == {kept.pipeline.lease.engine}
+    engines.clear()
+    gc.collect()
+    assert len(process._leases) == 1
+    assert process.cache.budget == 7_000_000
+    kept.reset()
+    before = kept.diagnostics()["encoded_tokens"]
+    update(kept, ROWS)
+    assert kept.diagnostics()["encoded_tokens"] == before
+    entries = [*process.cache._once.values(), *process.cache._entries.values()]
+    assert {found.layers for found, _, _ in entries} == {(1,)}
+    assert process.cache.used == sum(size for _, size, _ in entries)
+    assert process.cache.used == sum(found.vectors.numel() * 4 for found, _, _ in entries)
+    del kept, entries
+    gc.collect()
+    assert (process.cache.used, len(process.cache), len(process._leases)) == (0, 0, 0)
 
 
 def _llama(tok: Any) -> Any:
@@ -258,6 +306,66 @@ def test_the_same_numbers_again_and_with_another_number_of_threads(minilm: str) 
     assert torch.allclose(values[1], values[2], rtol=0, atol=1e-6)
 
 
+# ---------------------------------------------------------------- pickles
+
+
+def named_metrics(minilm: str) -> list[BERTScore]:
+    """Metrics that have run and hold nothing that has no name."""
+    metrics = [
+        BERTScore("minilm", reduction="none"),
+        BERTScore("minilm", 5, reduction="none", idf=True),
+        BERTScore(HuggingFaceEncoder("minilm", minilm, 6), reduction="none"),
+    ]
+    for metric in metrics:
+        update(metric, [0])
+        metric.reset()
+    return metrics
+
+
+def test_a_pickle_is_small(minilm: str) -> None:
+    """Neither weights nor vocabularies travel, where these have names."""
+    for metric in named_metrics(minilm):
+        saved = pickle.dumps(metric)
+        assert len(saved) < 20_000
+        back = pickle.loads(saved)
+        assert back.pipeline.lease.engine is metric.pipeline.lease.engine
+        assert len(pickle.dumps(metric.clone())) < 20_000
+        for each in (metric, back):
+            update(each, ROWS)
+        assert torch.equal(back.compute(), metric.compute())
+
+
+@pytest.mark.slow
+def test_a_pickle_works_in_a_new_process(minilm: str) -> None:
+    metrics = named_metrics(minilm)
+    there = fresh(unpickled, *map(pickle.dumps, metrics))
+    for metric, (value, signature) in zip(metrics, there, strict=True):
+        assert signature == metric.signature
+        update(metric, ROWS)
+        assert value == pytest.approx(metric.compute().tolist(), abs=1e-6)
+        (layer,) = metric.layers
+        right = bertscore(PREDS, REFS, minilm, layer, idf=metric.settings.idf)["f1"]
+        assert value == pytest.approx(right, abs=1e-5)
+
+
+def test_a_pickle_keeps_what_was_asked_of_an_encoder_that_others_use(
+    minilm: str, process: Any
+) -> None:
+    """The first of equal encoders does the work; name, layers and weights are those of each."""
+    metrics = [
+        BERTScore(minilm),  # nobody has measured its layers under this name
+        BERTScore("minilm"),
+        BERTScore(HuggingFaceEncoder("minilm", num_layers=3)),
+        BERTScore(HuggingFaceEncoder("minilm", num_layers=[2, 5]), score="recall"),
+    ]
+    assert [metric.layers for metric in metrics] == [(4,), (6,), (3,), (2, 5)]
+    assert len({metric.pipeline.lease.engine for metric in metrics}) == 1
+    for metric in metrics:
+        back = pickle.loads(pickle.dumps(metric))
+        assert back.layers == metric.layers
+        assert back.signature == metric.signature
+
+
 # ---------------------------------------------------------------- forks and workers
 
 
@@ -266,7 +374,8 @@ def test_forks_after_the_encoder_ran(path: str) -> None:
     """Also where it ran with several threads before.
 
     GNU's OpenMP has none of them in a fork, and a fork that runs with several, too, waits for them
-    for ever, which no code of ours can change; `torch.set_num_threads(1)` first, as the workers of a DataLoader do, and all is well.
+    for ever, which no code of ours can change; `torch.set_num_threads(1)` first, as the workers of
+    a DataLoader do, and all is well.
     """
     loaders, forks = fresh(all_forks, path, seconds=200)
     for idf, got in zip((False, True), loaders, strict=True):
