@@ -48,7 +48,8 @@ def load(path: str, **tokenizer_options: Any) -> tuple[Any, Any]:
 def encode(path: str, text: str, max_length: int | None = None, **tokenizer_options: Any) -> Text:
     """`text` alone through the model.
 
-    Start, end and padding tokens are no words, wherever they stand. Nor is anything else that a tokenizer adds to an empty text, such as mBART's language code.
+    Start, end and padding tokens are no words, wherever they stand. Nor is anything else that a
+    tokenizer adds to an empty text, such as mBART's language code.
     """
     tokenizer, model = load(path, **tokenizer_options)
     cut = {"truncation": True, "max_length": max_length} if max_length else {}

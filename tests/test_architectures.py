@@ -138,7 +138,7 @@ def difference(kind: str, layer: int, idf: bool) -> str | None:
         )
     if kind == "t5" and not idf:
         return (
-            "gives the end marker weight 1: T5 knows it as eos, and only cls and sep get weight 0"
+            "gives the end token weight 1: T5 knows it as eos, and only cls and sep get weight 0"
         )
     if kind == "xlm" and not idf:
         return "gives the start token weight 1: XLM knows it as bos, and only cls and sep get 0"
