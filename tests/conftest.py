@@ -1,4 +1,5 @@
-"""Settings and fixtures of all tests. `pytest -m hub` runs those that download models; else the hub is out of reach."""
+"""Settings and fixtures of all tests. `pytest -m hub` runs those that download models; else the hub
+is out of reach."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     import torch
 
-    torch.set_num_threads(1)  # tiny models: a second thread costs more than it brings, far more on a busy machine
+    torch.set_num_threads(
+        1
+    )  # tiny models: a second thread costs more than it brings, far more on a busy machine
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -44,29 +47,39 @@ def minilm() -> str:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """A function from the name of a kind in tests/tiny.py to the folder of that encoder, written once a session."""
+    """A function from the name of a kind in tests/tiny.py to the folder of that encoder, written
+    once a session."""
     from tiny import KINDS, build
 
     folder = tmp_path_factory.mktemp("tiny")
     written = cache(lambda kind: str(build(kind, folder)))
-    return lambda kind: written(kind) if kind in KINDS else pytest.skip(f"this transformers has no {kind}")
+    return lambda kind: (
+        written(kind) if kind in KINDS else pytest.skip(f"this transformers has no {kind}")
+    )
 
 
 @pytest.fixture(scope="session")
 def bert_score_package() -> Callable[..., Scores]:
     """`score` of the paper's own package, bert-score 0.3.13, on a folder, with its results by name.
 
-    Its batches hold one pair: in larger ones it takes padding for a token of similarity 0, so that a word whose best
-    match is negative gets 0, or not, by what else is in the batch.
+    Its batches hold one pair: in larger ones it takes padding for a token of similarity 0, so that
+    a word whose best match is negative gets 0, or not, by what else is in the batch.
     """
     package = pytest.importorskip("bert_score")
     from tiny import quiet_transformers
 
-    def score(preds: Sequence[str], target: Sequence[Any], path: str, layer: int, **options: Any) -> Scores:
+    def score(
+        preds: Sequence[str], target: Sequence[Any], path: str, layer: int, **options: Any
+    ) -> Scores:
         options = {"batch_size": 1, "nthreads": 0, "device": "cpu", **options}
         with quiet_transformers():
-            values = package.score(list(preds), list(target), model_type=path, num_layers=layer, **options)
-        return {name: value.tolist() for name, value in zip(("precision", "recall", "f1"), values, strict=True)}
+            values = package.score(
+                list(preds), list(target), model_type=path, num_layers=layer, **options
+            )
+        return {
+            name: value.tolist()
+            for name, value in zip(("precision", "recall", "f1"), values, strict=True)
+        }
 
     return score
 

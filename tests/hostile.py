@@ -1,4 +1,5 @@
-"""What must hold for hostile and odd input: finite numbers, or an error of our own, after which all is as before."""
+"""What must hold for hostile and odd input: finite numbers, or an error of our own, after which all
+is as before."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from bertscore_tm import BERTScore, Tokens
 
 PACKAGE = str(Path(bertscore_tm.__file__).parent)
 # What an error says beside what was got.
-WANTED = re.compile("wanted|did you mean|here this is|has hidden states|the limit is|it has |it holds ")
+WANTED = re.compile(
+    "wanted|did you mean|here this is|has hidden states|the limit is|it has |it holds "
+)
 
 
 class Words:
@@ -30,8 +33,13 @@ class Words:
         ids = [[1, *(3 + sum(map(ord, word)) % 97 for word in text.split()), 2] for text in texts]
         return [Tokens(text, [i > 2 for i in text]) for text in ids]
 
-    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
-        return self.table[list(layers)][:, input_ids] + 0.01 * torch.arange(input_ids.shape[1])[:, None]
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
+        return (
+            self.table[list(layers)][:, input_ids]
+            + 0.01 * torch.arange(input_ids.shape[1])[:, None]
+        )
 
 
 WORDS = Words()
@@ -39,7 +47,8 @@ WORDS = Words()
 
 @contextmanager
 def ours(metric: BERTScore | None = None) -> Iterator[None]:
-    """Let pass an error of our own that says what was wanted, if the metric is then as it was before."""
+    """Let pass an error of our own that says what was wanted, if the metric is then as it was
+    before."""
     before = snapshot(metric)
     try:
         yield
@@ -52,7 +61,9 @@ def is_ours(error: BaseException) -> None:
     end = error.__traceback__
     while end is not None and end.tb_next is not None:
         end = end.tb_next
-    if isinstance(error, OSError) and error.errno is not None:  # the system's own: it names the file
+    if (
+        isinstance(error, OSError) and error.errno is not None
+    ):  # the system's own: it names the file
         assert error.filename, repr(error)
         return
     assert isinstance(error, (TypeError, ValueError, OSError, FloatingPointError)), repr(error)

@@ -1,4 +1,5 @@
-"""The benchmark runs, and its table says what was measured; the numbers themselves depend on the machine."""
+"""The benchmark runs, and its table says what was measured; the numbers themselves depend on the
+machine."""
 
 from __future__ import annotations
 
@@ -15,8 +16,15 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 def run(script: str, *arguments: str) -> str:
     command = [sys.executable, "-W", "ignore", str(BENCHMARKS / script), *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -25,14 +33,35 @@ def run(script: str, *arguments: str) -> str:
 def test_bench(minilm: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("the cat sat on the mat\nit rained all day\nthe same\n")
     (tmp_path / "b.txt").write_text("a cat sat on a mat\nit was raining\nthe same\n")
-    given = ["--candidates", str(tmp_path / "a.txt"), "--references", str(tmp_path / "b.txt"), "--name", "own"]
-    rows = ["checkpoint", "first_pass", "later_epochs", "layers", "three_scores", "idf", "small_updates", "overhead"]
+    given = [
+        "--candidates",
+        str(tmp_path / "a.txt"),
+        "--references",
+        str(tmp_path / "b.txt"),
+        "--name",
+        "own",
+    ]
+    rows = [
+        "checkpoint",
+        "first_pass",
+        "later_epochs",
+        "layers",
+        "three_scores",
+        "idf",
+        "small_updates",
+        "overhead",
+    ]
     out = run("bench.py", *given, "--rounds", "1", "--out", str(tmp_path), "--only", *rows)
     assert [line.split(" ... (")[0] for line in out.splitlines()] == rows
     numbers = json.loads((tmp_path / "results" / "own.json").read_text())
     assert list(numbers) == rows
     first = numbers["first_pass"]
-    assert (first["data"], first["pairs"], first["model"], first["layer"]) == ("own", 3, "minilm", 5)
+    assert (first["data"], first["pairs"], first["model"], first["layer"]) == (
+        "own",
+        3,
+        "minilm",
+        5,
+    )
     assert first["worst_difference"] < 1e-5  # ours and bert-score agree
     assert first["mean_f1"] == pytest.approx(first["mean_f1_bert_score"], abs=1e-5)
     assert (numbers["checkpoint"]["keys"], numbers["checkpoint"]["parameters"]) == (0, 0)
@@ -44,6 +73,7 @@ def test_bench(minilm: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_sync_of_many_ranks_is_counted(minilm: str) -> None:
     lines = run("scaling.py", "--ranks", "10", "--pairs", "40").splitlines()
-    # 4 pairs a rank: settings and sizes 10 integers of 8 bytes, 4 ids, 4 x 3 scores of 4 bytes, 7 counts.
+    # 4 pairs a rank: settings and sizes 10 integers of 8 bytes, 4 ids, 4 x 3 scores of 4 bytes, 7
+    # counts.
     assert f"4 gathers, {80 + 32 + 48 + 56} bytes of each rank" in lines[1]
     assert "5 gathers" in lines[2]

@@ -14,7 +14,8 @@ from bertscore_tm.cache import Cache
 
 
 def read(cache: Cache[str], keys: Iterable[object], size: int = 1) -> list[bool]:
-    """What the encoder does: ask for each key, and offer the value where it is not there. True for a hit."""
+    """What the encoder does: ask for each key, and offer the value where it is not there. True for
+    a hit."""
     hits = []
     for key in keys:
         value = cache.get(key)
@@ -45,7 +46,8 @@ def test_a_cycle_larger_than_the_budget_hits_what_fits(keys: int) -> None:
 
 
 def test_what_returns_pushes_out_what_never_did() -> None:
-    """References that came too late for the budget, because the first epoch's predictions had filled it."""
+    """References that came too late for the budget, because the first epoch's predictions had
+    filled it."""
     cache: Cache[str] = Cache(10)
     for epoch in range(5):
         predictions = [f"prediction {i} of epoch {epoch}" for i in range(10)]
@@ -57,9 +59,13 @@ def test_what_returns_pushes_out_what_never_did() -> None:
 
 
 def test_what_returns_does_not_push_out_its_like() -> None:
-    """More references than fit, and predictions that took some of the room first: ten of fifteen can be kept, and are."""
+    """More references than fit, and predictions that took some of the room first: ten of fifteen
+    can be kept, and are."""
     cache: Cache[str] = Cache(10)
-    hits = [sum(read(cache, [*(f"prediction {i} of {epoch}" for i in range(5)), *range(15)])) for epoch in range(8)]
+    hits = [
+        sum(read(cache, [*(f"prediction {i} of {epoch}" for i in range(5)), *range(15)]))
+        for epoch in range(8)
+    ]
     assert hits[:2] == [0, 5]
     assert all(count >= 9 for count in hits[3:]), hits
 
@@ -208,13 +214,19 @@ def test_sizes(size: int | str, wanted: int) -> None:
     assert parse_bytes(size) == wanted
 
 
-@pytest.mark.parametrize("size", ["", "MB", "-1", "-5MB", "1TB", "1,5GB", "12 34", "1e9", "512 M B", "nan", "inf", -1])
+@pytest.mark.parametrize(
+    "size", ["", "MB", "-1", "-5MB", "1TB", "1,5GB", "12 34", "1e9", "512 M B", "nan", "inf", -1]
+)
 def test_sizes_that_cannot_be_read(size: Any) -> None:
-    with pytest.raises(ValueError, match=r"got .*; wanted a number of bytes or a text such as '512MB'"):
+    with pytest.raises(
+        ValueError, match=r"got .*; wanted a number of bytes or a text such as '512MB'"
+    ):
         parse_bytes(size)
 
 
 @pytest.mark.parametrize("size", [None, 1.5, True, b"1", ["1"]])
 def test_what_is_no_size(size: Any) -> None:
-    with pytest.raises(TypeError, match=r"got .*; wanted a number of bytes or a text such as '512MB'"):
+    with pytest.raises(
+        TypeError, match=r"got .*; wanted a number of bytes or a text such as '512MB'"
+    ):
         parse_bytes(size)

@@ -1,4 +1,5 @@
-"""The command line: files in, a table and a signature out, one clear line on standard error if something is wrong."""
+"""The command line: files in, a table and a signature out, one clear line on standard error if
+something is wrong."""
 
 from __future__ import annotations
 
@@ -32,11 +33,16 @@ SECOND = ["two cats", "rain", "a small dog"]
 
 
 @pytest.fixture
-def run(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`bertscore-tm score` with the tiny encoder, in a directory of its own: exit code, standard output, standard error."""
+def run(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """`bertscore-tm score` with the tiny encoder, in a directory of its own: exit code, standard
+    output, standard error."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str, model: Sequence[str] = ("-m", tiny("bert"), "-n", "2")) -> tuple[int, str, str]:
+    def call(
+        *arguments: str, model: Sequence[str] = ("-m", tiny("bert"), "-n", "2")
+    ) -> tuple[int, str, str]:
         code = main(["score", *arguments, *model])
         out, err = capsys.readouterr()
         return code, out, err
@@ -48,13 +54,17 @@ def run(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
 def files(tmp_path: Path) -> Path:
     """The directory of the command, with predictions and references as plain lines."""
     for name, texts in (("preds", PREDS), ("other", OTHER), ("target", TARGET), ("second", SECOND)):
-        (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        (tmp_path / f"{name}.txt").write_text(
+            "".join(f"{text}\n" for text in texts), encoding="utf-8"
+        )
     return tmp_path
 
 
 @pytest.fixture
 def wanted(tiny: Tiny) -> Callable[..., dict[str, list[float]]]:
-    return lambda preds=PREDS, target=TARGET, **options: bertscore(preds, target, tiny("bert"), 2, **options)
+    return lambda preds=PREDS, target=TARGET, **options: bertscore(
+        preds, target, tiny("bert"), 2, **options
+    )
 
 
 def means(scores: dict[str, list[float]]) -> list[float]:
@@ -99,21 +109,37 @@ def test_several_systems_and_layers(run: Run, files: Path, tiny: Tiny) -> None:
     code, out, _ = run("-c", "preds.txt", "other.txt", "-r", "target.txt", model=model)
     *lines, _ = out.splitlines()
     assert code == 0
-    assert [line.split("  ")[0] for line in lines] == [f"{f}.txt layer_{k}" for f in ("preds", "other") for k in (1, 2)]
-    for line, (texts, layer) in zip(lines, [(texts, layer) for texts in (PREDS, OTHER) for layer in (1, 2)]):
-        near(line.split("  ")[1:][2].split()[1:], [means(bertscore(texts, TARGET, tiny("bert"), layer))[2]])
+    assert [line.split("  ")[0] for line in lines] == [
+        f"{f}.txt layer_{k}" for f in ("preds", "other") for k in (1, 2)
+    ]
+    for line, (texts, layer) in zip(
+        lines, [(texts, layer) for texts in (PREDS, OTHER) for layer in (1, 2)]
+    ):
+        near(
+            line.split("  ")[1:][2].split()[1:],
+            [means(bertscore(texts, TARGET, tiny("bert"), layer))[2]],
+        )
 
 
 def test_all_layers(run: Run, files: Path, tiny: Tiny) -> None:
-    code, out, _ = run("-c", "preds.txt", "-r", "target.txt", model=("-m", tiny("bert"), "-n", "all"))
+    code, out, _ = run(
+        "-c", "preds.txt", "-r", "target.txt", model=("-m", tiny("bert"), "-n", "all")
+    )
     assert code == 0
-    assert [line.split("  ")[0] for line in out.splitlines()[:-1]] == ["layer_0", "layer_1", "layer_2", "layer_3"]
+    assert [line.split("  ")[0] for line in out.splitlines()[:-1]] == [
+        "layer_0",
+        "layer_1",
+        "layer_2",
+        "layer_3",
+    ]
 
 
 @pytest.mark.parametrize("per_sample", [False, True])
 def test_json(per_sample: bool, run: Run, files: Path, wanted: Any, tiny: Tiny) -> None:
     extra = ["--per-sample"] if per_sample else []
-    code, out, err = run("-c", "preds.txt", "other.txt", "-r", "target.txt", "--format", "json", *extra)
+    code, out, err = run(
+        "-c", "preds.txt", "other.txt", "-r", "target.txt", "--format", "json", *extra
+    )
     assert (code, err) == (0, "")
     data = json.loads(out)
     assert data["signature"] == BERTScore(tiny("bert"), 2).signature
@@ -128,7 +154,9 @@ def test_json(per_sample: bool, run: Run, files: Path, wanted: Any, tiny: Tiny) 
 @pytest.mark.parametrize("per_sample", [False, True])
 def test_tsv(per_sample: bool, run: Run, files: Path, wanted: Any, tiny: Tiny) -> None:
     extra = ["--per-sample"] if per_sample else []
-    code, out, err = run("-c", "preds.txt", "other.txt", "-r", "target.txt", "--format", "tsv", *extra)
+    code, out, err = run(
+        "-c", "preds.txt", "other.txt", "-r", "target.txt", "--format", "tsv", *extra
+    )
     assert (code, err) == (0, "")
     header, *rows, signature = (line.split("\t") for line in out.splitlines())
     assert header == ["system", *(["row"] if per_sample else []), *NAMES]
@@ -138,8 +166,13 @@ def test_tsv(per_sample: bool, run: Run, files: Path, wanted: Any, tiny: Tiny) -
         for row, texts in zip(rows, (PREDS, OTHER)):
             near(row[1:], means(wanted(texts)))
         return
-    assert [row[:2] for row in rows] == [[f"{name}.txt", str(i)] for name in ("preds", "other") for i in range(3)]
-    for row, values in zip(rows, [values for t in (PREDS, OTHER) for values in zip(*(wanted(t)[name] for name in NAMES))]):
+    assert [row[:2] for row in rows] == [
+        [f"{name}.txt", str(i)] for name in ("preds", "other") for i in range(3)
+    ]
+    for row, values in zip(
+        rows,
+        [values for t in (PREDS, OTHER) for values in zip(*(wanted(t)[name] for name in NAMES))],
+    ):
         near(row[2:], values)
 
 
@@ -150,19 +183,53 @@ def test_output_into_a_file(run: Run, files: Path) -> None:
 
 
 def test_settings_reach_the_metric(run: Run, files: Path, wanted: Any, tiny: Tiny) -> None:
-    (files / "flat.tsv").write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.1,0.2,0.3\n" for layer in range(4)))
-    settings = ["--idf", "--no-match-special-tokens", "--multi-reference", "mean", "--max-length", "20", "--overflow", "window"]
-    settings += ["--rescale-with-baseline", "--baseline-path", "flat.tsv", "--lang", "en", "--batch-tokens", "50"]
-    code, out, _ = run("-c", "preds.txt", "-r", "target.txt", "second.txt", *settings, "--device", "cpu", "--quiet")
+    (files / "flat.tsv").write_text(
+        "LAYER,P,R,F\n" + "".join(f"{layer},0.1,0.2,0.3\n" for layer in range(4))
+    )
+    settings = [
+        "--idf",
+        "--no-match-special-tokens",
+        "--multi-reference",
+        "mean",
+        "--max-length",
+        "20",
+        "--overflow",
+        "window",
+    ]
+    settings += [
+        "--rescale-with-baseline",
+        "--baseline-path",
+        "flat.tsv",
+        "--lang",
+        "en",
+        "--batch-tokens",
+        "50",
+    ]
+    code, out, _ = run(
+        "-c", "preds.txt", "-r", "target.txt", "second.txt", *settings, "--device", "cpu", "--quiet"
+    )
     assert code == 0
     scores, signature = read_text(out)
     groups = [list(group) for group in zip(TARGET, SECOND)]
-    options = {"idf": True, "match_special_tokens": False, "multi_reference": "mean", "baseline": (0.1, 0.2, 0.3)}
+    options = {
+        "idf": True,
+        "match_special_tokens": False,
+        "multi_reference": "mean",
+        "baseline": (0.1, 0.2, 0.3),
+    }
     near(scores, means(wanted(target=groups, **options)))
-    for part in ("idf:epoch", "special_tokens:unmatched", "references:mean", "max_length:20", "overflow:window"):
+    for part in (
+        "idf:epoch",
+        "special_tokens:unmatched",
+        "references:mean",
+        "max_length:20",
+        "overflow:window",
+    ):
         assert f"|{part}|" in signature
     assert "|baseline:flat.tsv@" in signature
-    assert "|dtype:bfloat16|" in run("-c", "preds.txt", "-r", "target.txt", "--dtype", "bfloat16")[1]
+    assert (
+        "|dtype:bfloat16|" in run("-c", "preds.txt", "-r", "target.txt", "--dtype", "bfloat16")[1]
+    )
 
 
 def test_no_progress_bar_where_nobody_looks(run: Run, files: Path) -> None:
@@ -195,25 +262,52 @@ def write(path: Path, content: str | bytes) -> None:
         ("target.txt", b"\xef\xbb\xbf" + "\n".join(TARGET).encode(), None),
         ("target.ref", "\n".join(TARGET), None),  # any other name: plain lines
         ("target.tsv", "\n".join(["text", *TARGET]), None),
-        ("target.tsv", "\n".join(["id\ttext\tmore", *(f"{i}\t{t}\tx" for i, t in enumerate(TARGET))]), "text"),
-        ("target.jsonl", "\n".join(json.dumps({"id": i, "ref": t}) for i, t in enumerate(TARGET)), "ref"),
+        (
+            "target.tsv",
+            "\n".join(["id\ttext\tmore", *(f"{i}\t{t}\tx" for i, t in enumerate(TARGET))]),
+            "text",
+        ),
+        (
+            "target.jsonl",
+            "\n".join(json.dumps({"id": i, "ref": t}) for i, t in enumerate(TARGET)),
+            "ref",
+        ),
         ("target.jsonl", "\n".join(json.dumps({"ref": t}) for t in TARGET), None),
         ("target.jsonl", "\n".join(json.dumps(t) for t in TARGET), None),
         ("target.ndjson", "\n".join(json.dumps([t]) for t in TARGET), None),
     ],
 )
-def test_files(name: str, content: str | bytes, column: str | None, packed: str, run: Run, files: Path, wanted: Any) -> None:
+def test_files(
+    name: str,
+    content: str | bytes,
+    column: str | None,
+    packed: str,
+    run: Run,
+    files: Path,
+    wanted: Any,
+) -> None:
     write(files / f"{name}{packed}", content)
-    code, out, err = run("-c", "preds.txt", "-r", f"{name}{packed}", *(["--reference-column", column] if column else []))
+    code, out, err = run(
+        "-c",
+        "preds.txt",
+        "-r",
+        f"{name}{packed}",
+        *(["--reference-column", column] if column else []),
+    )
     assert (code, err) == (0, "")
     near(read_text(out)[0], means(wanted()))
 
 
 def test_predictions_from_columns(run: Run, files: Path, wanted: Any) -> None:
     write(files / "all.tsv", "\n".join(["out\tref", *(f"{p}\t{t}" for p, t in zip(PREDS, TARGET))]))
-    write(files / "all.jsonl", "\n".join(json.dumps({"out": p, "ref": t}) for p, t in zip(PREDS, TARGET)))
+    write(
+        files / "all.jsonl",
+        "\n".join(json.dumps({"out": p, "ref": t}) for p, t in zip(PREDS, TARGET)),
+    )
     for name in ("all.tsv", "all.jsonl"):
-        code, out, _ = run("-c", name, "-r", name, "--candidate-column", "out", "--reference-column", "ref")
+        code, out, _ = run(
+            "-c", name, "-r", name, "--candidate-column", "out", "--reference-column", "ref"
+        )
         assert code == 0
         near(read_text(out)[0], means(wanted()))
 
@@ -221,19 +315,31 @@ def test_predictions_from_columns(run: Run, files: Path, wanted: Any) -> None:
 def test_several_references(run: Run, files: Path, wanted: Any) -> None:
     """In several files, or as lists in one, with as many a line as there are."""
     groups = [list(group) for group in zip(TARGET, SECOND)]
-    near(read_text(run("-c", "preds.txt", "-r", "target.txt", "second.txt")[1])[0], means(wanted(target=groups)))
+    near(
+        read_text(run("-c", "preds.txt", "-r", "target.txt", "second.txt")[1])[0],
+        means(wanted(target=groups)),
+    )
     groups[1] = groups[1][:1]
     write(files / "groups.jsonl", "\n".join(json.dumps({"refs": group}) for group in groups))
-    near(read_text(run("-c", "preds.txt", "-r", "groups.jsonl")[1])[0], means(wanted(target=groups)))
+    near(
+        read_text(run("-c", "preds.txt", "-r", "groups.jsonl")[1])[0], means(wanted(target=groups))
+    )
     more = [[*group, text] for group, text in zip(groups, OTHER)]
-    near(read_text(run("-c", "preds.txt", "-r", "groups.jsonl", "other.txt")[1])[0], means(wanted(target=more)))
+    near(
+        read_text(run("-c", "preds.txt", "-r", "groups.jsonl", "other.txt")[1])[0],
+        means(wanted(target=more)),
+    )
 
 
 @pytest.mark.parametrize("side", ["-c", "-r"])
-def test_standard_input(side: str, run: Run, files: Path, wanted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input(
+    side: str, run: Run, files: Path, wanted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "\n".join(PREDS if side == "-c" else TARGET).encode()
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
-    code, out, _ = run("-c", "-" if side == "-c" else "preds.txt", "-r", "-" if side == "-r" else "target.txt")
+    code, out, _ = run(
+        "-c", "-" if side == "-c" else "preds.txt", "-r", "-" if side == "-r" else "target.txt"
+    )
     assert code == 0
     near(read_text(out)[0], means(wanted()))
 
@@ -274,7 +380,8 @@ def test_a_saved_idf_table(run: Run, files: Path, tiny: Tiny, wanted: Any) -> No
 
 
 def failed(result: tuple[int, str, str]) -> str:
-    """The message of an error that is the user's to mend: exit code 2, nothing on standard output, one line."""
+    """The message of an error that is the user's to mend: exit code 2, nothing on standard output,
+    one line."""
     code, out, err = result
     assert (code, out) == (2, "")
     assert err.startswith("bertscore-tm: error: ")
@@ -294,14 +401,44 @@ def test_no_file(side: str, run: Run, files: Path) -> None:
 @pytest.mark.parametrize(
     "name, content, arguments, message",
     [
-        ("bad.txt", "one line\n", [], "'preds.txt' has 3 predictions for 1 lines of references; wanted the same number"),
+        (
+            "bad.txt",
+            "one line\n",
+            [],
+            "'preds.txt' has 3 predictions for 1 lines of references; wanted the same number",
+        ),
         ("bad.txt", b"caf\xe9\nrain\ndog\n", [], "'bad.txt' is not UTF-8 text ("),
         ("bad.txt.gz", b"raw: no gzip", [], "'bad.txt.gz' is no whole gzip file ("),
-        ("bad.txt.gz", b"raw:" + gzip.compress(b"rain\n" * 99)[:-9], [], "'bad.txt.gz' is no whole gzip file ("),
-        ("bad.txt", "a\nb\nc\n", ["--reference-column", "x"], "'bad.txt' has no columns; wanted a .tsv or .jsonl file, or no"),
-        ("bad.tsv", "", [], "'bad.tsv' is empty; wanted a header line with the names of the columns"),
-        ("bad.tsv", "a\tb\n1\t2\n", [], "'bad.tsv' has the columns a, b; wanted the name of one of them"),
-        ("bad.tsv", "a\tb\n1\t2\n", ["--reference-column", "x"], "'bad.tsv' has no column 'x'; it has a, b"),
+        (
+            "bad.txt.gz",
+            b"raw:" + gzip.compress(b"rain\n" * 99)[:-9],
+            [],
+            "'bad.txt.gz' is no whole gzip file (",
+        ),
+        (
+            "bad.txt",
+            "a\nb\nc\n",
+            ["--reference-column", "x"],
+            "'bad.txt' has no columns; wanted a .tsv or .jsonl file, or no",
+        ),
+        (
+            "bad.tsv",
+            "",
+            [],
+            "'bad.tsv' is empty; wanted a header line with the names of the columns",
+        ),
+        (
+            "bad.tsv",
+            "a\tb\n1\t2\n",
+            [],
+            "'bad.tsv' has the columns a, b; wanted the name of one of them",
+        ),
+        (
+            "bad.tsv",
+            "a\tb\n1\t2\n",
+            ["--reference-column", "x"],
+            "'bad.tsv' has no column 'x'; it has a, b",
+        ),
         ("bad.tsv", "a\n1\n", ["--reference-column", "x"], "'bad.tsv' has no column 'x'; it has a"),
         (
             "bad.tsv",
@@ -310,20 +447,57 @@ def test_no_file(side: str, run: Run, files: Path) -> None:
             "'bad.tsv', line 3: got 1 columns; wanted 2, as in the header",
         ),
         ("bad.tsv", "a\n1\n2\t3\n", [], "'bad.tsv', line 3: got 2 columns; wanted 1"),
-        ("bad.jsonl", '"a"\n{"x": \n', [], "'bad.jsonl', line 2: got '{\"x\": ', which is no JSON ("),
+        (
+            "bad.jsonl",
+            '"a"\n{"x": \n',
+            [],
+            "'bad.jsonl', line 2: got '{\"x\": ', which is no JSON (",
+        ),
         ("bad.jsonl", "a\n", [], "'bad.jsonl', line 1: got 'a', which is no JSON ("),
         ("bad.jsonl", '"a"\n\n"b"\n', [], "'bad.jsonl', line 2: got '', which is no JSON ("),
         ("bad.jsonl", "[" * 100_000 + "\n", [], "'bad.jsonl', line 1: got '[[[["),
-        ("bad.jsonl", '{"x": "a", "y": "b"}\n', [], "'bad.jsonl', line 1 has the keys x, y; wanted the name of one of them"),
-        ("bad.jsonl", '{"x": "a"}\n', ["--reference-column", "r"], "'bad.jsonl', line 1 has no key 'r'; it has x"),
-        ("bad.jsonl", '{"x": 3}\n', [], "'bad.jsonl', line 1: got '3'; wanted a text or a list of texts"),
-        ("bad.jsonl", "null\n", [], "'bad.jsonl', line 1: got 'None'; wanted a text or a list of texts"),
-        ("bad.jsonl", '"a"\n[]\n', [], "'bad.jsonl', line 2: got '[]'; wanted a text or a list of texts"),
+        (
+            "bad.jsonl",
+            '{"x": "a", "y": "b"}\n',
+            [],
+            "'bad.jsonl', line 1 has the keys x, y; wanted the name of one of them",
+        ),
+        (
+            "bad.jsonl",
+            '{"x": "a"}\n',
+            ["--reference-column", "r"],
+            "'bad.jsonl', line 1 has no key 'r'; it has x",
+        ),
+        (
+            "bad.jsonl",
+            '{"x": 3}\n',
+            [],
+            "'bad.jsonl', line 1: got '3'; wanted a text or a list of texts",
+        ),
+        (
+            "bad.jsonl",
+            "null\n",
+            [],
+            "'bad.jsonl', line 1: got 'None'; wanted a text or a list of texts",
+        ),
+        (
+            "bad.jsonl",
+            '"a"\n[]\n',
+            [],
+            "'bad.jsonl', line 2: got '[]'; wanted a text or a list of texts",
+        ),
         ("bad.jsonl", '["a", null]\n', [], "wanted a text or a list of texts"),
-        ("bad.jsonl", "{}\n", [], "'bad.jsonl', line 1 has the keys ; wanted the name of one of them"),
+        (
+            "bad.jsonl",
+            "{}\n",
+            [],
+            "'bad.jsonl', line 1 has the keys ; wanted the name of one of them",
+        ),
     ],
 )
-def test_bad_files(name: str, content: str | bytes, arguments: list[str], message: str, run: Run, files: Path) -> None:
+def test_bad_files(
+    name: str, content: str | bytes, arguments: list[str], message: str, run: Run, files: Path
+) -> None:
     if isinstance(content, bytes) and content.startswith(b"raw:"):
         (files / name).write_bytes(content.removeprefix(b"raw:"))
     else:
@@ -334,7 +508,9 @@ def test_bad_files(name: str, content: str | bytes, arguments: list[str], messag
 def test_different_lengths(run: Run, files: Path) -> None:
     write(files / "long.txt", "a\nb\nc\nd\n")
     message = failed(run("-c", "preds.txt", "-r", "target.txt", "long.txt"))
-    assert "got reference files of different lengths ('target.txt' has 3, 'long.txt' has 4)" in message
+    assert (
+        "got reference files of different lengths ('target.txt' has 3, 'long.txt' has 4)" in message
+    )
     message = failed(run("-c", "preds.txt", "long.txt", "-r", "target.txt"))
     assert "'long.txt' has 4 predictions for 3 lines of references" in message
 
@@ -347,7 +523,9 @@ def test_predictions_are_single_texts(run: Run, files: Path) -> None:
 
 
 def test_standard_input_once(run: Run, files: Path) -> None:
-    assert "got - more than once; wanted standard input for one file only" in failed(run("-c", "-", "-r", "-"))
+    assert "got - more than once; wanted standard input for one file only" in failed(
+        run("-c", "-", "-r", "-")
+    )
 
 
 @pytest.mark.parametrize(
@@ -356,7 +534,10 @@ def test_standard_input_once(run: Run, files: Path) -> None:
         (["-m", "./nowhere"], "the encoder folder './nowhere' was not found"),
         (["-m", "nobody/nothing"], "could not load the configuration of encoder 'nobody/nothing'"),
         ([], "got neither an encoder nor a language"),
-        (["-l", "xx-nowhere", "-m", "minilm"], "got --lang 'xx-nowhere', which is no language code"),
+        (
+            ["-l", "xx-nowhere", "-m", "minilm"],
+            "got --lang 'xx-nowhere', which is no language code",
+        ),
     ],
 )
 def test_bad_encoders(arguments: list[str], message: str, run: Run, files: Path) -> None:
@@ -374,14 +555,22 @@ def test_bad_encoders(arguments: list[str], message: str, run: Run, files: Path)
         (["--idf", "nowhere.json"], "nowhere.json"),
         (["--baseline-path", "preds.txt"], "got --baseline-path without --rescale-with-baseline;"),
         (["--rescale-with-baseline"], "there is no packaged baseline for encoder"),
-        (["--rescale-with-baseline", "--baseline-path", "preds.txt"], "wanted the header LAYER,P,R,F"),
+        (
+            ["--rescale-with-baseline", "--baseline-path", "preds.txt"],
+            "wanted the header LAYER,P,R,F",
+        ),
         (["--device", "cuda:99"], "got --device cuda:99, which cannot be used here ("),
-        (["--device", "meta"], "got --device meta, which cannot be used here (it holds no numbers)"),
+        (
+            ["--device", "meta"],
+            "got --device meta, which cannot be used here (it holds no numbers)",
+        ),
         (["--device", "nonsense"], "got --device nonsense, which cannot be used here ("),
         (["-o", "no/such/folder/scores.txt"], "no/such/folder/scores.txt"),
     ],
 )
-def test_bad_settings(arguments: list[str], message: str, run: Run, files: Path, tiny: Tiny) -> None:
+def test_bad_settings(
+    arguments: list[str], message: str, run: Run, files: Path, tiny: Tiny
+) -> None:
     model = ["-m", tiny("bert"), "-n", "2", *arguments]
     assert message in failed(run("-c", "preds.txt", "-r", "target.txt", model=model))
 
@@ -392,7 +581,10 @@ def test_bad_settings(arguments: list[str], message: str, run: Run, files: Path,
         ([], "the following arguments are required: COMMAND"),
         (["nonsense"], "invalid choice: 'nonsense'"),
         (["score"], "the following arguments are required: -c/--candidates, -r/--references"),
-        (["score", "-c", "a", "-r", "b", "-n", "x"], "got 'x'; wanted a layer, several with commas between, or all"),
+        (
+            ["score", "-c", "a", "-r", "b", "-n", "x"],
+            "got 'x'; wanted a layer, several with commas between, or all",
+        ),
         (["score", "-c", "a", "-r", "b", "-n", "1,,2"], "got '1,,2'; wanted a layer"),
         (["score", "-c", "a", "-r", "b", "--format", "xml"], "invalid choice: 'xml'"),
         (["score", "-c", "a", "-r", "b", "--dtype", "int8"], "invalid choice: 'int8'"),
@@ -419,7 +611,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert option in out
 
 
-def test_errors_of_the_program_are_not_hidden(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_program_are_not_hidden(
+    run: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is not the user's to mend comes with its traceback."""
 
     def broken(*_: Any) -> None:
@@ -438,11 +632,15 @@ class ClosedPipe(io.StringIO):
         raise BrokenPipeError(32, "Broken pipe")
 
 
-def test_a_reader_that_has_seen_enough(tiny: Tiny, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_has_seen_enough(
+    tiny: Tiny, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(files)
     monkeypatch.setattr(sys, "stdout", ClosedPipe())
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert main(["score", "-c", "preds.txt", "-r", "target.txt", "-m", tiny("bert"), "-n", "2"]) == 0
+    assert (
+        main(["score", "-c", "preds.txt", "-r", "target.txt", "-m", tiny("bert"), "-n", "2"]) == 0
+    )
 
 
 PROGRAM = "import sys; from bertscore_tm.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -454,13 +652,27 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
     environment.pop("PYTHONUNBUFFERED", None)  # the buffer is then written at the very end
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, *arguments], text=True, env=environment, **pipes, **options)
+    return subprocess.Popen(
+        [sys.executable, *arguments], text=True, env=environment, **pipes, **options
+    )
 
 
 @pytest.mark.slow
 def test_a_reader_that_has_seen_enough_of_a_process(tiny: Tiny, files: Path) -> None:
     """`bertscore-tm score ... | head -0`: no traceback, whenever the buffer is written."""
-    command = ["-c", PROGRAM, "score", "-c", "preds.txt", "-r", "target.txt", "-m", tiny("bert"), "-n", "2"]
+    command = [
+        "-c",
+        PROGRAM,
+        "score",
+        "-c",
+        "preds.txt",
+        "-r",
+        "target.txt",
+        "-m",
+        tiny("bert"),
+        "-n",
+        "2",
+    ]
     with started(*command, cwd=files) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -469,9 +681,22 @@ def test_a_reader_that_has_seen_enough_of_a_process(tiny: Tiny, files: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("bertscore_tm.__main__") is None, reason="there is no bertscore_tm.__main__")
+@pytest.mark.skipif(
+    find_spec("bertscore_tm.__main__") is None, reason="there is no bertscore_tm.__main__"
+)
 def test_as_a_module(tiny: Tiny, files: Path, wanted: Any) -> None:
-    command = ["-m", "bertscore_tm", "score", "-c", "preds.txt", "-m", tiny("bert"), "-n", "2", "-r"]
+    command = [
+        "-m",
+        "bertscore_tm",
+        "score",
+        "-c",
+        "preds.txt",
+        "-m",
+        tiny("bert"),
+        "-n",
+        "2",
+        "-r",
+    ]
     with started(*command, "target.txt", cwd=files) as process:
         out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")

@@ -1,12 +1,16 @@
-"""The metric as torchmetrics expects one: the checks of its own tester, its wrappers and collections, and what errors leave."""
+"""The metric as torchmetrics expects one: its tester, wrappers, collections, what errors leave."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import pickle
+import shutil
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +25,6 @@ from torchmetrics.wrappers import FeatureShare, MinMaxMetric, Running
 from bertscore_tm import (
     Baseline,
     BERTScore,
-    Encoder,
     HuggingFaceEncoder,
     IdfTable,
     Tokens,
@@ -33,7 +36,14 @@ from tiny import LAYERS, TEXT
 
 NAMES = ("precision", "recall", "f1")
 LAYER = 2
-PREDS = ["the cat sat on the mat", "the dog ran home", "rain", "two cats sleep", "hello world", "a tall man walked"]
+PREDS = [
+    "the cat sat on the mat",
+    "the dog ran home",
+    "rain",
+    "two cats sleep",
+    "hello world",
+    "a tall man walked",
+]
 TARGETS = [
     "the cat sat on the mat",
     "a dog ran home",
@@ -63,7 +73,12 @@ def make(path: str) -> Make:
 def wanted(path: str) -> Callable[..., list[float]]:
     """What first principles give, one value a row."""
 
-    def f1(preds: Sequence[str] = PREDS, targets: Sequence[Any] = TARGETS, layer: int = LAYER, **options: Any) -> list[float]:
+    def f1(
+        preds: Sequence[str] = PREDS,
+        targets: Sequence[Any] = TARGETS,
+        layer: int = LAYER,
+        **options: Any,
+    ) -> list[float]:
         return bertscore(preds, targets, path, layer, **options)["f1"]
 
     return f1
@@ -87,7 +102,10 @@ def near(got: Any, value: Any, tolerance: float = 1e-5) -> None:
 def state_of(metric: Metric) -> dict[str, Any]:
     """A copy of the state, with its dtypes, in a form that compares."""
     return {
-        name: [(part.dtype, part.tolist()) for part in ([value] if isinstance(value, Tensor) else value)]
+        name: [
+            (part.dtype, part.tolist())
+            for part in ([value] if isinstance(value, Tensor) else value)
+        ]
         for name, value in metric.metric_state.items()
     }
 
@@ -100,7 +118,14 @@ def dtypes_of(metric: Metric) -> dict[str, set[torch.dtype]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["is_differentiable", "higher_is_better", "full_state_update", "plot_lower_bound", "plot_upper_bound"]
+    "name",
+    [
+        "is_differentiable",
+        "higher_is_better",
+        "full_state_update",
+        "plot_lower_bound",
+        "plot_upper_bound",
+    ],
 )
 def test_constants_cannot_be_set(make: Make, name: str) -> None:
     metric = make()
@@ -112,7 +137,11 @@ def test_constants_cannot_be_set(make: Make, name: str) -> None:
 
 def test_constants(make: Make) -> None:
     metric = make()
-    assert (metric.higher_is_better, metric.is_differentiable, metric.full_state_update) == (True, False, False)
+    assert (metric.higher_is_better, metric.is_differentiable, metric.full_state_update) == (
+        True,
+        False,
+        False,
+    )
     assert (metric.plot_lower_bound, metric.plot_upper_bound) == (0.0, 1.0)
 
 
@@ -164,9 +193,14 @@ def test_forward_is_update_and_compute(make: Make, wanted: Any, idf: bool) -> No
 
 @both
 def test_forward_with_full_state_updates(make: Make, wanted: Any, idf: bool) -> None:
-    metric = make(idf=idf, dist_sync_on_step=True, reduction="none")  # torchmetrics then updates twice in a forward
+    metric = make(
+        idf=idf, dist_sync_on_step=True, reduction="none"
+    )  # torchmetrics then updates twice in a forward
     for i, (preds, targets) in enumerate(BATCHES):
-        near(metric(iter(preds), iter(targets), sample_ids=iter([2 * i, 2 * i + 1])), wanted(preds, targets, idf=idf))
+        near(
+            metric(iter(preds), iter(targets), sample_ids=iter([2 * i, 2 * i + 1])),
+            wanted(preds, targets, idf=idf),
+        )
     near(metric.compute(), wanted(idf=idf))
 
 
@@ -175,7 +209,10 @@ def test_a_batch_of_one_stays_a_vector(make: Make, idf: bool) -> None:
     metric = make(idf=idf, reduction="none", score=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # idf of one reference
-        values = {**metric(PREDS[:1], TARGETS[:1]), **{f"total {k}": v for k, v in metric.compute().items()}}
+        values = {
+            **metric(PREDS[:1], TARGETS[:1]),
+            **{f"total {k}": v for k, v in metric.compute().items()},
+        }
     assert len(values) == 6
     assert all(value.shape == (1,) for value in values.values())
 
@@ -280,7 +317,9 @@ CASTS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("parent", [False, True], ids=["itself", "parent"])
 @pytest.mark.parametrize("cast", CASTS)
 @both
-def test_casts_leave_states_and_results(make: Make, wanted: Any, cast: str, parent: bool, idf: bool) -> None:
+def test_casts_leave_states_and_results(
+    make: Make, wanted: Any, cast: str, parent: bool, idf: bool
+) -> None:
     metric = make(idf=idf, reduction="none")
     before = dtypes_of(filled(make(idf=idf)))
     holder = nn.ModuleList([metric]) if parent else metric
@@ -297,7 +336,9 @@ def test_casts_leave_states_and_results(make: Make, wanted: Any, cast: str, pare
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
 @both
-def test_set_dtype_leaves_states_and_results(make: Make, wanted: Any, dtype: torch.dtype, idf: bool) -> None:
+def test_set_dtype_leaves_states_and_results(
+    make: Make, wanted: Any, dtype: torch.dtype, idf: bool
+) -> None:
     metric = make(idf=idf)
     metric.set_dtype(dtype)
     filled(metric, BATCHES[:1])
@@ -316,7 +357,9 @@ def default_dtype(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
 
 
 @both
-def test_the_default_dtype_plays_no_part(tiny: Tiny, wanted: Any, default_dtype: torch.dtype, idf: bool) -> None:
+def test_the_default_dtype_plays_no_part(
+    tiny: Tiny, wanted: Any, default_dtype: torch.dtype, idf: bool
+) -> None:
     # Another vocabulary limit, so that the encoder is new and loaded under this default.
     metric = BERTScore(tiny("bert"), LAYER, idf=idf, embedding_cache=0, max_length=60)
     result = filled(metric).compute()
@@ -478,7 +521,9 @@ def test_one_group_is_one_pass(path: str) -> None:
     single = filled(BERTScore(path, LAYER, embedding_cache=0, max_length=34))
     tokens = single.diagnostics()["encoded_tokens"]
     # In the first update torchmetrics asks all three, to find out that they are alike.
-    first = filled(BERTScore(path, LAYER, embedding_cache=0, max_length=35), BATCHES[:1]).diagnostics()["encoded_tokens"]
+    first = filled(
+        BERTScore(path, LAYER, embedding_cache=0, max_length=35), BATCHES[:1]
+    ).diagnostics()["encoded_tokens"]
     assert collection["f1"].diagnostics()["encoded_tokens"] == tokens + 2 * first
     with_cache = bert_score_collection(path, LAYER, max_length=36)
     for batch in BATCHES:
@@ -511,7 +556,9 @@ def test_what_shapes_the_state_never_shares_a_group(make: Make, tiny: Tiny) -> N
         for name, single in singles.items():
             alone = filled(single, [(same, same), (PREDS, TARGETS)]).compute()
             if isinstance(alone, dict):
-                assert {key: got[key].item() for key in alone} == pytest.approx({k: v.item() for k, v in alone.items()})
+                assert {key: got[key].item() for key in alone} == pytest.approx(
+                    {k: v.item() for k, v in alone.items()}
+                )
             else:
                 near(got[name], alone.item(), 1e-7)
 
@@ -524,7 +571,14 @@ def test_rules_for_references_may_share_the_words_of_idf(make: Make, path: str) 
     collection.update(PREDS[2:4], [["rain fell"], ["two cats"]])
     got = collection.compute()
     for rule in rules:
-        rows = bertscore(PREDS[:4], [*groups, "rain fell", "two cats"], path, LAYER, idf=True, multi_reference=rule)
+        rows = bertscore(
+            PREDS[:4],
+            [*groups, "rain fell", "two cats"],
+            path,
+            LAYER,
+            idf=True,
+            multi_reference=rule,
+        )
         near(got[rule], mean(rows["f1"]))
 
 
@@ -555,7 +609,9 @@ def test_bert_score_collection(path: str) -> None:
     assert copied.compute()["test/f1_x"].item() == pytest.approx(mean(rows["f1"][:2]), abs=1e-5)
     collection.reset()
     collection.update(*BATCHES[2])
-    assert collection.compute()["val/recall_x"].item() == pytest.approx(mean(rows["recall"][4:]), abs=1e-5)
+    assert collection.compute()["val/recall_x"].item() == pytest.approx(
+        mean(rows["recall"][4:]), abs=1e-5
+    )
     with pytest.raises(TypeError, match="it holds precision, recall and F1"):
         bert_score_collection(path, LAYER, score="f1")
 
@@ -587,7 +643,9 @@ def test_tracker_of_a_collection(path: str) -> None:
         tracker.update(*batch)
     best = tracker.best_metric()
     rows = bertscore(PREDS, TARGETS, path, LAYER)
-    assert best == pytest.approx({n: max(mean(rows[n][i : i + 2]) for i in range(0, 6, 2)) for n in NAMES}, abs=1e-5)
+    assert best == pytest.approx(
+        {n: max(mean(rows[n][i : i + 2]) for i in range(0, 6, 2)) for n in NAMES}, abs=1e-5
+    )
 
 
 def test_minimum_and_maximum(make: Make, wanted: Any) -> None:
@@ -610,7 +668,10 @@ def test_running_window(make: Make, wanted: Any, way: str, idf: bool) -> None:
         for i, batch in enumerate(BATCHES):
             (metric.update if way == "update" else metric)(*batch)
             first = max(0, 2 * i - 2)
-            near(metric.compute(), mean(wanted(PREDS[first : 2 * i + 2], TARGETS[first : 2 * i + 2], idf=idf)))
+            near(
+                metric.compute(),
+                mean(wanted(PREDS[first : 2 * i + 2], TARGETS[first : 2 * i + 2], idf=idf)),
+            )
 
 
 def test_feature_share(make: Make, path: str) -> None:
@@ -618,7 +679,10 @@ def test_feature_share(make: Make, path: str) -> None:
     for batch in BATCHES:
         shared.update(*batch)
     got = shared.compute()
-    rows, weighted = bertscore(PREDS, TARGETS, path, LAYER), bertscore(PREDS, TARGETS, path, LAYER, idf=True)
+    rows, weighted = (
+        bertscore(PREDS, TARGETS, path, LAYER),
+        bertscore(PREDS, TARGETS, path, LAYER, idf=True),
+    )
     for name, value in (("p", rows["precision"]), ("f", rows["f1"]), ("idf", weighted["f1"])):
         near(got[name], mean(value))
     assert shared["p"].encoder is shared["f"].encoder
@@ -658,7 +722,8 @@ def test_plot(make: Make) -> None:
 
 
 class Letters:
-    """An encoder of one's own: a token a letter, `hidden_states` a fixed vector for each. It can be told to fail."""
+    """An encoder of one's own: a token a letter, `hidden_states` a fixed vector for each. It can be
+    told to fail."""
 
     name, version, tokenizer_id, depth, default_layers = "letters", "1", "letters", 2, (1,)
 
@@ -670,7 +735,9 @@ class Letters:
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         return [Tokens([128, *map(ord, text)], [False] + [True] * len(text)) for text in texts]
 
-    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
         if self.fail is not None:
             raise self.fail
         self.devices.add(str(input_ids.device))
@@ -695,15 +762,24 @@ BAD: dict[str, tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = {
     "too long": ((["rain " * 40], ["rain"]), {}, ValueError, "the limit is 30"),
     "ids": ((["a"], ["a"]), {"sample_ids": [7]}, ValueError, "got sample_ids for 1 of 3 samples"),
     "no integer id": ((["a"], ["a"]), {"sample_ids": ["x"]}, TypeError, "row 0 of sample_ids"),
-    "number of ids": ((["a"], ["a"]), {"sample_ids": [1, 2]}, ValueError, "2 sample_ids for 1 predictions"),
+    "number of ids": (
+        (["a"], ["a"]),
+        {"sample_ids": [1, 2]},
+        ValueError,
+        "2 sample_ids for 1 predictions",
+    ),
 }
 
 
 @pytest.mark.parametrize("way", ["update", "forward", "forward-on-step"])
 @pytest.mark.parametrize("bad", BAD)
 @both
-def test_after_a_bad_batch_all_is_as_before(make: Make, wanted: Any, bad: str, way: str, idf: bool) -> None:
-    metric = make(idf=idf, overflow="error", max_length=30, dist_sync_on_step=way == "forward-on-step")
+def test_after_a_bad_batch_all_is_as_before(
+    make: Make, wanted: Any, bad: str, way: str, idf: bool
+) -> None:
+    metric = make(
+        idf=idf, overflow="error", max_length=30, dist_sync_on_step=way == "forward-on-step"
+    )
     filled(metric, BATCHES[:1])
     metric.compute()
     before, count = state_of(metric), metric.update_count
@@ -719,12 +795,23 @@ def test_after_a_bad_batch_all_is_as_before(make: Make, wanted: Any, bad: str, w
 
 @pytest.mark.parametrize("way", ["update", "forward", "forward-on-step"])
 @pytest.mark.parametrize(
-    "failure", [OSError("no such file"), RuntimeError("no such kernel"), MemoryError("full"), KeyboardInterrupt()], ids=repr
+    "failure",
+    [
+        OSError("no such file"),
+        RuntimeError("no such kernel"),
+        MemoryError("full"),
+        KeyboardInterrupt(),
+    ],
+    ids=repr,
 )
 @both
-def test_after_the_encoder_failed_all_is_as_before(failure: BaseException, way: str, idf: bool) -> None:
+def test_after_the_encoder_failed_all_is_as_before(
+    failure: BaseException, way: str, idf: bool
+) -> None:
     encoder = Letters()
-    metric = BERTScore(encoder, idf=idf, reduction="none", dist_sync_on_step=way == "forward-on-step")
+    metric = BERTScore(
+        encoder, idf=idf, reduction="none", dist_sync_on_step=way == "forward-on-step"
+    )
     metric.update(["ab", "c"], ["ab", "d"])
     value, before = metric.compute().tolist(), state_of(metric)
     encoder.fail = failure
@@ -793,9 +880,21 @@ def test_weights_load_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
     path, loads = str(build("bert", tmp_path)), []
     load = transformers.AutoModel.from_pretrained
-    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", lambda *args, **kw: loads.append(args) or load(*args, **kw))
-    metrics = [BERTScore(path, LAYER), BERTScore(path, 1, match_special_tokens=False), BERTScore(path, LAYER, idf=True)]
-    metrics += [metrics[0].clone(), pickle.loads(pickle.dumps(metrics[1])), BERTScore(HuggingFaceEncoder(path), LAYER)]
+    monkeypatch.setattr(
+        transformers.AutoModel,
+        "from_pretrained",
+        lambda *args, **kw: loads.append(args) or load(*args, **kw),
+    )
+    metrics = [
+        BERTScore(path, LAYER),
+        BERTScore(path, 1, match_special_tokens=False),
+        BERTScore(path, LAYER, idf=True),
+    ]
+    metrics += [
+        metrics[0].clone(),
+        pickle.loads(pickle.dumps(metrics[1])),
+        BERTScore(HuggingFaceEncoder(path), LAYER),
+    ]
     assert not loads  # lazily: with the first text
     for metric in metrics:
         filled(metric).compute()
@@ -827,11 +926,17 @@ def test_layers_of_an_own_encoder() -> None:
     assert {key: value.item() for key, value in metric.compute().items()} == pytest.approx(
         {f"layer_{k}": encoder.cosine("c", "d", k) for k in range(3)}, abs=1e-6
     )
-    with pytest.raises(ValueError, match=r"got layer 3; encoder 'letters' has hidden states 0 .* to 2"):
+    with pytest.raises(
+        ValueError,
+        match=r"got layer 3; encoder 'letters' has hidden states 0 .* "
+        r"to 2",
+    ):
         BERTScore(encoder, 3)
 
 
-@pytest.mark.parametrize("option", [{"max_length": 9}, {"overflow": "window"}, {"dtype": "bfloat16"}, {"compile": True}])
+@pytest.mark.parametrize(
+    "option", [{"max_length": 9}, {"overflow": "window"}, {"dtype": "bfloat16"}, {"compile": True}]
+)
 def test_options_of_an_encoder_object_belong_there(option: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"got {next(iter(option))} beside an encoder object"):
         BERTScore(Letters(), **option)
@@ -844,7 +949,9 @@ def own(tiny: Tiny) -> tuple[Any, Any]:
 
     path = tiny("bert-dropout")
     with quiet_transformers():
-        return transformers.AutoModel.from_pretrained(path).train(), transformers.AutoTokenizer.from_pretrained(path)
+        return transformers.AutoModel.from_pretrained(
+            path
+        ).train(), transformers.AutoTokenizer.from_pretrained(path)
 
 
 @both
@@ -859,13 +966,17 @@ def test_an_own_model_keeps_its_mode(own: tuple[Any, Any], tiny: Tiny, idf: bool
     near(metric.compute(), bertscore(PREDS, TARGETS, tiny("bert-dropout"), LAYER, idf=idf)["f1"])
     assert [module.training for module in model.modules()] == modes
     assert [weight.requires_grad for weight in model.parameters()] == grads
-    assert all(weight.grad is None and weight.dtype == torch.float32 for weight in model.parameters())
+    assert all(
+        weight.grad is None and weight.dtype == torch.float32 for weight in model.parameters()
+    )
     assert list(metric.parameters()) == []
     copied = metric.clone()
     assert copied.encoder is metric.encoder
 
 
-def test_an_own_model_keeps_its_mode_after_an_error(own: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_own_model_keeps_its_mode_after_an_error(
+    own: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, tokenizer = own
     metric = BERTScore(HuggingFaceEncoder(model, tokenizer), LAYER)
 
@@ -956,7 +1067,8 @@ def test_every_argument_of_torchmetrics_is_taken_or_refused_by_name() -> None:
     ours = set(inspect.signature(BERTScore.__init__).parameters)
     assert theirs - ours <= REPLACED.keys()
     assert theirs & ours == {
-        "model_name_or_path", "num_layers", "verbose", "idf", "max_length", "lang", "rescale_with_baseline", "baseline_path",
+        "model_name_or_path", "num_layers", "verbose", "idf", "max_length", "lang",
+        "rescale_with_baseline", "baseline_path",
     }  # fmt: skip
 
 
@@ -974,7 +1086,11 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"idf": "yes"}, TypeError, "wanted True, False, 'uniform', 'epoch', an IdfTable, a mapping"),
     ({"idf": {}}, ValueError, "without weights"),
     ({"idf": {3: -1.0}}, ValueError, "not negative"),
-    ({"idf": IdfTable({3: 1.0}, tokenizer="other@1")}, ValueError, "idf table of tokenizer other@1"),
+    (
+        {"idf": IdfTable({3: 1.0}, tokenizer="other@1")},
+        ValueError,
+        "idf table of tokenizer other@1",
+    ),
     ({"rescale_with_baseline": True}, ValueError, "no packaged baseline for encoder"),
     ({"rescale_with_baseline": "yes"}, TypeError, "wanted True, False or a Baseline"),
     ({"baseline_path": "x.tsv"}, ValueError, "rescale_with_baseline=True"),
@@ -984,7 +1100,11 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"overflow": "cut"}, ValueError, "'truncate', 'window' or 'error'"),
     ({"max_length": 2}, ValueError, "max_length=2"),
     ({"max_length": "long"}, TypeError, "max_length"),
-    ({"max_length": torch.tensor([5, 6])}, TypeError, "got max_length=.* wanted a positive number of tokens or None"),
+    (
+        {"max_length": torch.tensor([5, 6])},
+        TypeError,
+        "got max_length=.* wanted a positive number of tokens or None",
+    ),
     ({"empty_score": float("nan")}, ValueError, "finite"),
     ({"empty_score": 1e39}, ValueError, "finite"),  # infinite as float32
     ({"empty_score": 10**40}, ValueError, "finite"),
@@ -999,8 +1119,12 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize("wrong, kind, message", WRONG, ids=[f"{k}-{v}"[:40] for w, _, _ in WRONG for k, v in w.items()])
-def test_wrong_arguments(path: str, wrong: dict[str, Any], kind: type[Exception], message: str) -> None:
+@pytest.mark.parametrize(
+    "wrong, kind, message", WRONG, ids=[f"{k}-{v}"[:40] for w, _, _ in WRONG for k, v in w.items()]
+)
+def test_wrong_arguments(
+    path: str, wrong: dict[str, Any], kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind, match=message):
         BERTScore(path, **{"num_layers": LAYER, **wrong})
 
@@ -1017,7 +1141,9 @@ def test_wrong_arguments(path: str, wrong: dict[str, Any], kind: type[Exception]
     ],
     ids=["none", "empty", "int", "folder", "hub", "module"],
 )
-def test_wrong_encoders_fail_at_construction(encoder: Any, kind: type[Exception], message: str) -> None:
+def test_wrong_encoders_fail_at_construction(
+    encoder: Any, kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind, match=message):
         BERTScore(encoder)
 
@@ -1033,9 +1159,12 @@ def test_an_own_model_needs_its_tokenizer(own: tuple[Any, Any]) -> None:
 def test_signature_tells_settings_apart(make: Make, tiny: Tiny) -> None:
     table = {5: 1.0}
     others = [
-        make(), make(num_layers=1), make(num_layers="all"), make(idf=True), make(idf=table), make(match_special_tokens=False),
-        make(multi_reference="mean"), make(overflow="window"), make(max_length=20), make(dtype="bfloat16"), make(empty_score=1.0),
-        make(rescale_with_baseline=Baseline([[0.1] * 3] * (LAYERS + 1))), BERTScore(tiny("distilbert"), LAYER),
+        make(), make(num_layers=1), make(num_layers="all"), make(idf=True), make(idf=table),
+        make(match_special_tokens=False),
+        make(multi_reference="mean"), make(overflow="window"), make(max_length=20),
+        make(dtype="bfloat16"), make(empty_score=1.0),
+        make(rescale_with_baseline=Baseline([[0.1] * 3] * (LAYERS + 1))),
+        BERTScore(tiny("distilbert"), LAYER),
     ]  # fmt: skip
     lines = [metric.signature for metric in others]
     assert len(set(lines)) == len(lines)
@@ -1046,14 +1175,28 @@ def test_signature_tells_settings_apart(make: Make, tiny: Tiny) -> None:
 
 def test_diagnostics(make: Make) -> None:
     metric = make(max_length=5)
-    metric.update(["", "a dog", "the cat sat on the mat", "[SEP] rain"], ["a cat", "a dog", "cat", "rain"])
+    metric.update(
+        ["", "a dog", "the cat sat on the mat", "[SEP] rain"], ["a cat", "a dog", "cat", "rain"]
+    )
     facts = metric.diagnostics()
-    assert (facts["samples"], facts["empty"], facts["truncated"], facts["special_token_texts"]) == (4, 1, 1, 1)
+    assert (facts["samples"], facts["empty"], facts["truncated"], facts["special_token_texts"]) == (
+        4,
+        1,
+        1,
+        1,
+    )
     with pytest.warns(UserWarning, match="1 of 4 samples") as caught:
         metric.compute()
     said = str(caught[0].message)
     assert len(caught) == 1
-    assert all(part in said for part in ("1 of 4 samples", "1 texts were truncated to 5 tokens", "1 texts spell out special"))
+    assert all(
+        part in said
+        for part in (
+            "1 of 4 samples",
+            "1 texts were truncated to 5 tokens",
+            "1 texts spell out special",
+        )
+    )
     assert metric.diagnostics() == facts
     metric.reset()
     assert metric.diagnostics()["samples"] == 0
@@ -1069,7 +1212,9 @@ def test_nothing_is_said_when_all_is_well(make: Make, capfd: pytest.CaptureFixtu
 
 def test_the_state_is_small(make: Make) -> None:
     def size(metric: Metric, rows: int) -> float:
-        metric.update(TEXT * (rows // len(TEXT)), TEXT * (rows // len(TEXT)), sample_ids=range(rows))
+        metric.update(
+            TEXT * (rows // len(TEXT)), TEXT * (rows // len(TEXT)), sample_ids=range(rows)
+        )
         return sum(
             part.numel() * part.element_size()
             for value in metric.metric_state.values()
@@ -1080,5 +1225,96 @@ def test_the_state_is_small(make: Make) -> None:
     counts, ids = 9 * 4, 2 * 8  # what is odd about a row; its id, and a digest of its texts
     assert size(make(), rows) <= rows * (3 * 4 + counts + ids) + 200
     metric = make(idf=True)
-    taken, words = size(metric, rows), sum(len(part) for part in metric.pred_token + metric.ref_token)
+    taken, words = (
+        size(metric, rows),
+        sum(len(part) for part in metric.pred_token + metric.ref_token),
+    )
     assert taken <= 8 * words + rows * (3 * 4 + counts + ids) + 200
+
+
+# ---------------------------------------------------------------- default devices, TorchScript
+
+
+@contextlib.contextmanager
+def default_device(name: str) -> Iterator[None]:
+    torch.set_default_device(name)
+    try:
+        yield
+    finally:
+        torch.set_default_device("cpu")
+
+
+@pytest.mark.skipif(not hasattr(torch, "get_default_device"), reason="came with PyTorch 2.3")
+@pytest.mark.parametrize("idf", [False, True])
+def test_a_module_that_is_made_on_meta(make: Make, wanted: Any, idf: bool) -> None:
+    """As trainers do for large models: the metric is whole when the module gets its device."""
+    with torch.device("meta"):
+        module = torch.nn.Linear(2, 1)
+        module.metric = make(idf=idf)
+    assert module.weight.device.type == "meta"
+    for moved in (module.to_empty(device="cpu"), module.to("cpu")):
+        filled(moved.metric)
+        near(moved.metric.compute(), mean(wanted(idf=idf)))
+        moved.metric.reset()
+
+
+@pytest.mark.skipif(not hasattr(torch, "get_default_device"), reason="came with PyTorch 2.3")
+@pytest.mark.parametrize("idf", [False, True])
+def test_the_default_device_of_the_process_plays_no_part(
+    path: str, wanted: Any, tmp_path: Path, idf: bool
+) -> None:
+    folder = shutil.copytree(path, tmp_path / "enc")  # nobody has loaded it yet
+    with default_device("meta"):
+        metric = BERTScore(str(folder), LAYER, idf=idf)
+        filled(metric)
+        value = metric.compute()
+    near(value, mean(wanted(idf=idf)))
+
+
+def test_a_module_with_the_metric_is_scripted(make: Make) -> None:
+    class Module(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.metric, self.idf = torch.nn.Linear(2, 1), make(), make(idf=True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.layer(x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        module = Module()
+        scripted = torch.jit.script(module)
+    x = torch.ones(3, 2)
+    assert torch.equal(scripted(x), module(x))
+
+
+def test_an_update_costs_no_more_after_ten_thousand() -> None:
+    """Counted in calls of Python, which do not depend on the machine."""
+    metric = BERTScore(Letters(), reduction="none")
+
+    def calls(first: int) -> int:
+        counted = 0
+
+        def count(*_: Any) -> None:
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            metric.update(["ab"], ["ac"], sample_ids=[first])
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    for i in range(10):
+        metric.update(["ab"], ["ac"], sample_ids=[i])
+    before = calls(10)
+    for i in range(11, 10_011):
+        for name, part in metric.metric_state.items():  # as an update leaves them
+            if isinstance(part, list) and part:
+                value = part[-1].clone()
+                if name == "sample_ids":
+                    value[:, 0] = i
+                part.append(value)
+    assert calls(10_011) <= 1.1 * before
+    assert len(metric.compute()) == 10_012

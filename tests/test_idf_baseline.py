@@ -21,7 +21,13 @@ from bertscore_tm.references import EMPTY
 from reference import bertscore, inverse_document_frequencies
 
 Tiny = Callable[[str], str]
-TEXTS = ["the cat sat on the mat", "the dog ran home", "rain fell on the old town", "the dog ran home", "rain"]
+TEXTS = [
+    "the cat sat on the mat",
+    "the dog ran home",
+    "rain fell on the old town",
+    "the dog ran home",
+    "rain",
+]
 
 
 class Letters:
@@ -41,7 +47,9 @@ class Letters:
 
 def frequencies(texts: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     token = torch.tensor([i for text in texts for i in text], dtype=torch.int32)
-    found = DocumentFrequencies.of(token, torch.tensor([len(text) for text in texts], dtype=torch.int32))
+    found = DocumentFrequencies.of(
+        token, torch.tensor([len(text) for text in texts], dtype=torch.int32)
+    )
     assert found.token.dtype == found.count.dtype == torch.int64
     assert found.documents == len(texts)
     return found.token.tolist(), found.count.tolist()
@@ -50,7 +58,10 @@ def frequencies(texts: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_document_frequencies_equal_a_counter(seed: int) -> None:
     draw = random.Random(seed)
-    texts = [[draw.choice([0, 1, 2, 30_000, 250_000]) for _ in range(draw.randrange(6))] for _ in range(40)]
+    texts = [
+        [draw.choice([0, 1, 2, 30_000, 250_000]) for _ in range(draw.randrange(6))]
+        for _ in range(40)
+    ]
     wanted = sorted(Counter(token for text in texts for token in set(text)).items())
     assert frequencies(texts) == ([token for token, _ in wanted], [count for _, count in wanted])
 
@@ -78,8 +89,14 @@ def weight_of(table: IdfTable, *token: int) -> list[float]:
 
 def test_fit_by_hand() -> None:
     table = IdfTable.fit(iter(["ab", "aa", ""]), Letters())
-    assert (table.documents, table.tokenizer, len(table)) == (3, "letters@1", 2)  # markers are not counted
-    assert weight_of(table, ord("a"), ord("b"), ord("c")) == pytest.approx([math.log(4 / 3), math.log(4 / 2), math.log(4)])
+    assert (table.documents, table.tokenizer, len(table)) == (
+        3,
+        "letters@1",
+        2,
+    )  # markers are not counted
+    assert weight_of(table, ord("a"), ord("b"), ord("c")) == pytest.approx(
+        [math.log(4 / 3), math.log(4 / 2), math.log(4)]
+    )
     assert table.unseen == pytest.approx(math.log(4))
 
 
@@ -110,12 +127,21 @@ def test_scores_with_a_fitted_table_are_those_of_the_epoch(tiny: Tiny) -> None:
     wanted = bertscore(preds, TEXTS, tiny("bert"), 2, idf=True)
     for name, values in wanted.items():
         assert got[name].tolist() == pytest.approx(values, rel=0, abs=1e-5)
-    other = bert_score(preds, TEXTS, encoder, idf=IdfTable.fit(["the old cat", "a dog", "rain"], encoder))
+    other = bert_score(
+        preds, TEXTS, encoder, idf=IdfTable.fit(["the old cat", "a dog", "rain"], encoder)
+    )
     assert (other["f1"] - got["f1"]).abs().max() > 1e-4
 
 
 def test_unseen_tokens() -> None:
-    assert weight_of(IdfTable({5: 0.5, 9: 2.0}), 4, 5, 6, 9, 10, 0) == [2.0, 0.5, 2.0, 2.0, 2.0, 2.0]
+    assert weight_of(IdfTable({5: 0.5, 9: 2.0}), 4, 5, 6, 9, 10, 0) == [
+        2.0,
+        0.5,
+        2.0,
+        2.0,
+        2.0,
+        2.0,
+    ]
     assert weight_of(IdfTable({5: 0.5, 9: 2.0}, unseen=0.0), 4, 5, 100) == [0.0, 0.5, 0.0]
     assert weight_of(IdfTable({}, unseen=1.5), 4, 5) == [1.5, 1.5]
     assert weight_of(IdfTable({5: 0.5})) == []
@@ -131,7 +157,12 @@ def test_digest() -> None:
     digest = IdfTable({1: 1.0, 2: 3.0}).digest
     assert re.fullmatch("[0-9a-f]{8}", digest)
     assert IdfTable({2: 3.0, 1: 1.0}).digest == digest
-    others = [IdfTable({1: 1.0, 2: 3.0}, unseen=1.0), IdfTable({1: 1.0, 3: 3.0}), IdfTable({1: 1.0, 2: 2.9}), IdfTable({2: 3.0})]
+    others = [
+        IdfTable({1: 1.0, 2: 3.0}, unseen=1.0),
+        IdfTable({1: 1.0, 3: 3.0}),
+        IdfTable({1: 1.0, 2: 2.9}),
+        IdfTable({2: 3.0}),
+    ]
     assert len({digest, *(table.digest for table in others)}) == 5
 
 
@@ -146,7 +177,11 @@ def test_a_saved_table_is_the_same(tmp_path: Path) -> None:
     own = IdfTable({3: 0.1 + 0.2}, unseen=1e-300)
     own.save(tmp_path / "own.json")
     loaded = IdfTable.load(tmp_path / "own.json")
-    assert (weight_of(loaded, 3, 4), loaded.documents, loaded.tokenizer) == ([0.1 + 0.2, 1e-300], None, None)
+    assert (weight_of(loaded, 3, 4), loaded.documents, loaded.tokenizer) == (
+        [0.1 + 0.2, 1e-300],
+        None,
+        None,
+    )
 
 
 def test_a_table_that_an_editor_saved_with_a_mark(tmp_path: Path) -> None:
@@ -159,31 +194,68 @@ def test_a_table_that_an_editor_saved_with_a_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments, kind, message",
     [
-        (({},), ValueError, "got an idf table without weights; wanted {token id: weight} with at least one entry"),
-        (({"a": 1.0},), TypeError, "got the key 'a' in an idf table; wanted a token id (an integer)"),
+        (
+            ({},),
+            ValueError,
+            "got an idf table without weights; wanted {token id: weight} with at least one entry",
+        ),
+        (
+            ({"a": 1.0},),
+            TypeError,
+            "got the key 'a' in an idf table; wanted a token id (an integer)",
+        ),
         (({True: 1.0},), TypeError, "got the key True in an idf table"),
         (({1.0: 1.0},), TypeError, "got the key 1.0 in an idf table"),
         (({1: "2"},), TypeError, "got the weight '2' for token 1 in an idf table; wanted a number"),
-        (({1: None},), TypeError, "got the weight None for token 1 in an idf table; wanted a number"),
-        (({1: True},), TypeError, "got the weight True for token 1 in an idf table; wanted a number"),
+        (
+            ({1: None},),
+            TypeError,
+            "got the weight None for token 1 in an idf table; wanted a number",
+        ),
+        (
+            ({1: True},),
+            TypeError,
+            "got the weight True for token 1 in an idf table; wanted a number",
+        ),
         (
             ({1: -0.5},),
             ValueError,
-            "got the weight -0.5 for token 1 in an idf table; wanted a finite number that is not negative",
+            "got the weight -0.5 for token 1 in an idf table; wanted a finite number that is not "
+            "negative",
         ),
         (({1: math.nan},), ValueError, "got the weight nan for token 1"),
         (({1: math.inf},), ValueError, "got the weight inf for token 1"),
         (({1: 1.0}, -1.0), ValueError, "got the weight -1.0 for unseen tokens in an idf table"),
         (({1: 1.0}, math.nan), ValueError, "got the weight nan for unseen tokens in an idf table"),
-        (([1, 2],), TypeError, "got list as an idf table; wanted a mapping from token id to weight"),
+        (
+            ([1, 2],),
+            TypeError,
+            "got list as an idf table; wanted a mapping from token id to weight",
+        ),
         ((torch.ones(2),), TypeError, "got Tensor as an idf table; wanted a mapping"),
-        (({10**30: 1.0},), ValueError, f"got the key {10**30} in an idf table; wanted a token id, an integer of 64 bits"),
+        (
+            ({10**30: 1.0},),
+            ValueError,
+            f"got the key {10**30} in an idf table; wanted a token id, an integer of 64 bits",
+        ),
         (({int: 1.0},), TypeError, "got the key <class 'int'> in an idf table; wanted a token id"),
         (({1: 10**400},), ValueError, "for token 1 in an idf table; wanted a finite number"),
         (({1: torch.ones(2)},), TypeError, "for token 1 in an idf table; wanted a number"),
-        (({1: 1.0}, "x"), TypeError, "got the weight 'x' for unseen tokens in an idf table; wanted a number"),
-        (({1: 1.0}, 1.0, "many"), TypeError, "got documents='many' for an idf table; wanted the number of texts"),
-        (({1: 1.0}, 1.0, 3, "\x1b[31m"), TypeError, r"got tokenizer='\x1b[31m' for an idf table; wanted the tokenizer_id"),
+        (
+            ({1: 1.0}, "x"),
+            TypeError,
+            "got the weight 'x' for unseen tokens in an idf table; wanted a number",
+        ),
+        (
+            ({1: 1.0}, 1.0, "many"),
+            TypeError,
+            "got documents='many' for an idf table; wanted the number of texts",
+        ),
+        (
+            ({1: 1.0}, 1.0, 3, "\x1b[31m"),
+            TypeError,
+            r"got tokenizer='\x1b[31m' for an idf table; wanted the tokenizer_id",
+        ),
     ],
 )
 def test_wrong_weights(arguments: tuple[Any, ...], kind: type[Exception], message: str) -> None:
@@ -192,7 +264,9 @@ def test_wrong_weights(arguments: tuple[Any, ...], kind: type[Exception], messag
 
 
 def test_nothing_to_fit_on() -> None:
-    with pytest.raises(ValueError, match="got no texts to fit an idf table on; wanted at least one"):
+    with pytest.raises(
+        ValueError, match="got no texts to fit an idf table on; wanted at least one"
+    ):
         IdfTable.fit([], Letters())
 
 
@@ -205,11 +279,19 @@ def test_what_is_no_list_of_texts(texts: Any) -> None:
 def test_a_class_is_no_encoder() -> None:
     with pytest.raises(TypeError, match="got type as encoder; wanted an object such as"):
         IdfTable.fit(["ab"], Letters)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"got type as encoder; wanted a hub name, a folder, .* or an object"):
+    with pytest.raises(
+        TypeError, match=r"got type as encoder; wanted a hub name, a folder, .* or an object"
+    ):
         BERTScore(Letters)
 
 
-GOOD = {"format": "bertscore_tm idf 1", "documents": 3, "tokenizer": "t", "unseen": 1.0, "weights": {"3": 0.5}}
+GOOD = {
+    "format": "bertscore_tm idf 1",
+    "documents": 3,
+    "tokenizer": "t",
+    "unseen": 1.0,
+    "weights": {"3": 0.5},
+}
 
 
 def test_the_good_file_is_good(tmp_path: Path) -> None:
@@ -248,13 +330,18 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
                 {"weights": {}, "unseen": None},
             )
         ),
-        *(json.dumps({k: v for k, v in GOOD.items() if k != left_out}).encode() for left_out in GOOD),
+        *(
+            json.dumps({k: v for k, v in GOOD.items() if k != left_out}).encode()
+            for left_out in GOOD
+        ),
     ],
 )
 def test_files_that_are_no_table(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     path.write_bytes(content)
-    wanted = re.escape(f"{str(path)!r} is no idf table (") + r".*wanted a file that IdfTable\.save wrote"
+    wanted = (
+        re.escape(f"{str(path)!r} is no idf table (") + r".*wanted a file that IdfTable\.save wrote"
+    )
     with pytest.raises(ValueError, match=re.compile(wanted, re.DOTALL)):
         IdfTable.load(path)
 
@@ -266,7 +353,10 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_a_table_of_another_tokenizer(tiny: Tiny) -> None:
     table = IdfTable.fit(["ab"], Letters())
-    with pytest.raises(ValueError, match=r"got an idf table of tokenizer letters@1, but encoder .* wanted a table fitted with"):
+    with pytest.raises(
+        ValueError,
+        match=r"got an idf table of tokenizer letters@1, but encoder .* wanted a table fitted with",
+    ):
         BERTScore(tiny("bert"), 2, idf=table)
 
 
@@ -293,9 +383,12 @@ def test_there_are_as_many_tables_as_the_paper_s_package_has() -> None:
     assert len(TABLES) == 72
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: "/".join(path.parts[path.parts.index("baselines") + 1 :]))
+@pytest.mark.parametrize(
+    "path", TABLES, ids=lambda path: "/".join(path.parts[path.parts.index("baselines") + 1 :])
+)
 def test_packaged_tables(path: Path) -> None:
-    """Read here with other means; a table has a line for each layer, and means of unrelated texts."""
+    """Read here with other means; a table has a line for each layer, and means of unrelated
+    texts."""
     parts = path.parts[path.parts.index("baselines") + 1 :]
     model = "/".join(parts[1:]).removesuffix(".tsv")
     table = Baseline.packaged(model, parts[0])
@@ -311,8 +404,14 @@ def test_packaged_tables(path: Path) -> None:
 
 def test_packaged_tables_are_those_of_the_paper_s_package() -> None:
     theirs = Path(pytest.importorskip("bert_score").__file__).parent / "rescale_baseline"
-    ours = {"/".join(path.parts[path.parts.index("baselines") + 1 :]): path.read_text().split() for path in TABLES}
-    assert ours == {path.relative_to(theirs).as_posix(): path.read_text().split() for path in theirs.rglob("*.tsv")}
+    ours = {
+        "/".join(path.parts[path.parts.index("baselines") + 1 :]): path.read_text().split()
+        for path in TABLES
+    }
+    assert ours == {
+        path.relative_to(theirs).as_posix(): path.read_text().split()
+        for path in theirs.rglob("*.tsv")
+    }
 
 
 def test_a_packaged_table_by_hand() -> None:
@@ -368,7 +467,9 @@ def test_own_tables(content: str | bytes, tmp_path: Path) -> None:
 def test_the_name_tells_tables_apart(tmp_path: Path) -> None:
     one = Baseline.load(write(tmp_path, "LAYER,P,R,F\n" + LINES)).name
     assert Baseline.load(write(tmp_path, "layer,p,r,f\r\n" + LINES)).name == one
-    assert Baseline.load(write(tmp_path, "LAYER,P,R,F\n" + LINES.replace("0.1", "0.11"))).name != one
+    assert (
+        Baseline.load(write(tmp_path, "LAYER,P,R,F\n" + LINES.replace("0.1", "0.11"))).name != one
+    )
 
 
 @pytest.mark.parametrize(
@@ -381,8 +482,14 @@ def test_the_name_tells_tables_apart(tmp_path: Path) -> None:
         ("LAYER,R,P,F\n" + LINES, "begins with 'LAYER,R,P,F'"),
         ("LAYER,P,R\n0,0.1,0.2\n", "begins with 'LAYER,P,R'"),
         ("LAYER,P,R,F\n", "has no lines after its header; wanted one for each layer from 0"),
-        ("LAYER,P,R,F\n1,0.1,0.2,0.3\n", "line 2: got '1,0.1,0.2,0.3'; wanted layer 0 and three finite numbers below 1"),
-        ("LAYER,P,R,F\n0,0.1,0.2,0.3\n2,0.1,0.2,0.3\n", "line 3: got '2,0.1,0.2,0.3'; wanted layer 1"),
+        (
+            "LAYER,P,R,F\n1,0.1,0.2,0.3\n",
+            "line 2: got '1,0.1,0.2,0.3'; wanted layer 0 and three finite numbers below 1",
+        ),
+        (
+            "LAYER,P,R,F\n0,0.1,0.2,0.3\n2,0.1,0.2,0.3\n",
+            "line 3: got '2,0.1,0.2,0.3'; wanted layer 1",
+        ),
         ("LAYER,P,R,F\n0,0.1,0.2\n", "line 2: got '0,0.1,0.2'"),
         ("LAYER,P,R,F\n0,0.1,0.2,0.3,0.4\n", "line 2: got '0,0.1,0.2,0.3,0.4'"),
         ("LAYER,P,R,F\n0,nan,0.2,0.3\n", "line 2: got '0,nan,0.2,0.3'"),
@@ -402,7 +509,9 @@ def test_the_name_tells_tables_apart(tmp_path: Path) -> None:
 )
 def test_wrong_tables(content: str | bytes, message: str, tmp_path: Path) -> None:
     path = write(tmp_path, content)
-    with pytest.raises(ValueError, match=re.escape(f"baseline {str(path)!r}") + ".*" + re.escape(message)):
+    with pytest.raises(
+        ValueError, match=re.escape(f"baseline {str(path)!r}") + ".*" + re.escape(message)
+    ):
         Baseline.load(path)
 
 
@@ -433,7 +542,10 @@ def test_wrong_values(values: Any, message: str) -> None:
 
 @pytest.mark.parametrize("values", [None, "x", {}, [["a", "b", "c"]], b"x", object()])
 def test_values_that_are_no_numbers(values: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match=r"as baseline \(.*\); wanted numbers, \[layers, 3\] for P, R and F"):
+    with pytest.raises(
+        (TypeError, ValueError),
+        match=r"as baseline \(.*\); wanted numbers, \[layers, 3\] for P, R and F",
+    ):
         Baseline(values)
 
 
@@ -450,7 +562,12 @@ def test_paths_that_are_none(load: Callable[[Any], object]) -> None:
 def test_rescale_by_hand() -> None:
     table = Baseline([[0.0, 0.0, 0.0], [0.5, 0.2, 0.6], [-0.25, 0.0, 0.9]])
     scores = torch.tensor(
-        [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], [[0.75, 0.1, 0.3], [0.5, 0.5, 0.9]], [[EMPTY] * 3, [EMPTY] * 3]], dtype=torch.float64
+        [
+            [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
+            [[0.75, 0.1, 0.3], [0.5, 0.5, 0.9]],
+            [[EMPTY] * 3, [EMPTY] * 3],
+        ],
+        dtype=torch.float64,
     )
     wanted = [
         [[1, 1, 1], [1, 1, 1]],
@@ -458,7 +575,9 @@ def test_rescale_by_hand() -> None:
         [[EMPTY] * 3, [EMPTY] * 3],
     ]
     got = table.rescale(scores, (1, 2))
-    assert got.flatten().tolist() == pytest.approx(torch.tensor(wanted, dtype=torch.float64).flatten().tolist())
+    assert got.flatten().tolist() == pytest.approx(
+        torch.tensor(wanted, dtype=torch.float64).flatten().tolist()
+    )
     back = table.rescale(scores.flip(1), (2, 1)).flip(1)  # layers may come in any order
     assert torch.equal(back, got)
 
@@ -469,7 +588,11 @@ def test_own_values_are_copied() -> None:
     with torch.no_grad():
         values.zero_()
     assert table.values.flatten().tolist() == pytest.approx([0.1, 0.2, 0.3])
-    assert (table.values.dtype, table.values.requires_grad, table.name) == (torch.float64, False, "own")
+    assert (table.values.dtype, table.values.requires_grad, table.name) == (
+        torch.float64,
+        False,
+        "own",
+    )
 
 
 def test_layers_that_a_table_lacks(tiny: Tiny) -> None:
@@ -481,7 +604,9 @@ def test_layers_that_a_table_lacks(tiny: Tiny) -> None:
 
 
 def test_where_a_baseline_may_come_from(tiny: Tiny, tmp_path: Path) -> None:
-    path = write(tmp_path, "LAYER,P,R,F\n" + "".join(f"{layer},0.1,0.2,0.3\n" for layer in range(4)))
+    path = write(
+        tmp_path, "LAYER,P,R,F\n" + "".join(f"{layer},0.1,0.2,0.3\n" for layer in range(4))
+    )
     rows = ["rain fell", "two cats"], ["rain", "two cats sleep"]
     raw = bert_score(*rows, tiny("bert"), 2)
     table = Baseline([[0.1, 0.2, 0.3]] * 4)
@@ -493,19 +618,35 @@ def test_where_a_baseline_may_come_from(tiny: Tiny, tmp_path: Path) -> None:
     ):
         got = bert_score(*rows, tiny("bert"), 2, **options)
         for name, base in (("precision", 0.1), ("recall", 0.2), ("f1", 0.3)):
-            assert got[name].tolist() == pytest.approx([(value - base) / (1 - base) for value in raw[name].tolist()], abs=1e-6)
+            assert got[name].tolist() == pytest.approx(
+                [(value - base) / (1 - base) for value in raw[name].tolist()], abs=1e-6
+            )
 
 
 @pytest.mark.parametrize(
     "options, kind, message",
     [
-        ({"rescale_with_baseline": "yes"}, TypeError, "got rescale_with_baseline='yes'; wanted True, False or a Baseline"),
-        ({"baseline_path": "table.tsv"}, ValueError, "got baseline_path without rescale_with_baseline=True"),
+        (
+            {"rescale_with_baseline": "yes"},
+            TypeError,
+            "got rescale_with_baseline='yes'; wanted True, False or a Baseline",
+        ),
+        (
+            {"baseline_path": "table.tsv"},
+            ValueError,
+            "got baseline_path without rescale_with_baseline=True",
+        ),
         ({"rescale_with_baseline": True}, ValueError, "and no language (lang is not given)"),
         ({"rescale_with_baseline": True, "lang": "de"}, ValueError, "and language 'de'"),
-        ({"rescale_with_baseline": True, "baseline_path": "nowhere.tsv"}, FileNotFoundError, "nowhere.tsv"),
+        (
+            {"rescale_with_baseline": True, "baseline_path": "nowhere.tsv"},
+            FileNotFoundError,
+            "nowhere.tsv",
+        ),
     ],
 )
-def test_wrong_requests(options: dict[str, Any], kind: type[Exception], message: str, tiny: Tiny) -> None:
+def test_wrong_requests(
+    options: dict[str, Any], kind: type[Exception], message: str, tiny: Tiny
+) -> None:
     with pytest.raises(kind, match=re.escape(message)):
         BERTScore(tiny("bert"), 2, **options)

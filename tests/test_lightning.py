@@ -1,4 +1,5 @@
-"""The metric in a Lightning trainer: logged as an object, under every precision, on one process and two, in no checkpoint."""
+"""The metric in a Lightning trainer: logged as an object, under every precision, on one process and
+two, in no checkpoint."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ PRECISIONS = ("32-true", "bf16-mixed", "bf16-true")
 
 
 class Scored(LightningModule):
-    """A linear layer that learns, and texts that are scored; `scored=False` leaves the metrics out."""
+    """A linear layer that learns, and texts that are scored; `scored=False` leaves the metrics
+    out."""
 
     def __init__(self, path: str, idf: bool = False, scored: bool = True) -> None:
         super().__init__()
@@ -45,7 +47,11 @@ class Scored(LightningModule):
         if self.scored:
             self.step(batch["pred"], batch["target"])
             self.log("step", self.step, on_step=True, on_epoch=True, batch_size=len(batch["pred"]))
-        loss: Tensor = self.linear(torch.ones(1, 2, device=self.device, dtype=self.linear.weight.dtype)).square().mean()
+        loss: Tensor = (
+            self.linear(torch.ones(1, 2, device=self.device, dtype=self.linear.weight.dtype))
+            .square()
+            .mean()
+        )
         return loss
 
     def validation_step(self, batch: dict[str, Any], index: int) -> None:
@@ -65,7 +71,8 @@ class Scored(LightningModule):
 
 
 class Notes(Callback):
-    """What was logged in each epoch, by every rank, on disk: a spawned trainer hands back what the first one saw only."""
+    """What was logged in each epoch, by every rank, on disk: a spawned trainer hands back what the
+    first one saw only."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,7 +85,9 @@ class Notes(Callback):
 
     def _note(self, trainer: Trainer, stage: str) -> None:
         metrics = {name: value.item() for name, value in trainer.callback_metrics.items()}
-        with (self.folder / f"{stage}-{trainer.global_rank}.jsonl").open("a", encoding="utf-8") as file:
+        with (self.folder / f"{stage}-{trainer.global_rank}.jsonl").open(
+            "a", encoding="utf-8"
+        ) as file:
             file.write(json.dumps(metrics) + "\n")
 
     def __call__(self, stage: str, rank: int = 0) -> list[dict[str, float]]:
@@ -87,8 +96,19 @@ class Notes(Callback):
 
 
 def trainer(folder: Path, **options: Any) -> Trainer:
-    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
-    usual = {"accelerator": "cpu", "devices": 1, "max_epochs": 2, "num_sanity_val_steps": 0, "log_every_n_steps": 1}
+    quiet = {
+        "logger": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "enable_checkpointing": False,
+    }
+    usual = {
+        "accelerator": "cpu",
+        "devices": 1,
+        "max_epochs": 2,
+        "num_sanity_val_steps": 0,
+        "log_every_n_steps": 1,
+    }
     return Trainer(**{**usual, **quiet, "default_root_dir": folder, **options})
 
 
@@ -112,7 +132,9 @@ def path(tiny: Callable[[str], str]) -> str:
 @pytest.fixture(scope="module")
 def wanted(path: str) -> Callable[[bool], dict[str, float]]:
     def values(idf: bool) -> dict[str, float]:
-        rows = bertscore([row["pred"] for row in ROWS], [row["target"] for row in ROWS], path, LAYER, idf=idf)
+        rows = bertscore(
+            [row["pred"] for row in ROWS], [row["target"] for row in ROWS], path, LAYER, idf=idf
+        )
         mean = {name: sum(column) / len(column) for name, column in rows.items()}
         return {"val": mean["f1"], **{f"all_{name}": value for name, value in mean.items()}}
 
@@ -147,7 +169,9 @@ def test_one_process(path: str, wanted: Any, notes: Notes, precision: str, idf: 
 def test_two_processes(path: str, wanted: Any, notes: Notes, precision: str) -> None:
     """Five rows: the sampler deals one of them twice. No search for unused parameters is needed."""
     idf = precision == "32-true"
-    run = trainer(notes.folder, precision=precision, callbacks=[notes], devices=2, strategy="ddp_spawn")
+    run = trainer(
+        notes.folder, precision=precision, callbacks=[notes], devices=2, strategy="ddp_spawn"
+    )
     run.fit(Scored(path, idf))
     for rank in range(2):
         assert len(notes("val", rank)) == 2
@@ -155,14 +179,18 @@ def test_two_processes(path: str, wanted: Any, notes: Notes, precision: str) -> 
             assert parts(logged, wanted(idf)) == pytest.approx(wanted(idf), abs=1e-4)
 
 
-def test_checkpoints_have_no_new_keys_and_load_both_ways(path: str, wanted: Any, notes: Notes) -> None:
+def test_checkpoints_have_no_new_keys_and_load_both_ways(
+    path: str, wanted: Any, notes: Notes
+) -> None:
     saved = {}
     for scored in (True, False):
         module = Scored(path, scored=scored)
         run = trainer(notes.folder, max_epochs=1)
         run.fit(module)
         run.save_checkpoint(saved.setdefault(scored, notes.folder / f"{scored}.ckpt"))
-    states = {scored: torch.load(file, weights_only=True)["state_dict"] for scored, file in saved.items()}
+    states = {
+        scored: torch.load(file, weights_only=True)["state_dict"] for scored, file in saved.items()
+    }
     assert states[True].keys() == states[False].keys() == {"linear.weight", "linear.bias"}
     for scored in (True, False):
         module = Scored(path, scored=scored)
@@ -170,7 +198,9 @@ def test_checkpoints_have_no_new_keys_and_load_both_ways(path: str, wanted: Any,
         run = trainer(notes.folder, max_epochs=2)
         run.fit(module, ckpt_path=str(saved[not scored]))
         if scored:
-            assert parts(dict(run.callback_metrics), wanted(False)) == pytest.approx(wanted(False), abs=1e-4)
+            assert parts(dict(run.callback_metrics), wanted(False)) == pytest.approx(
+                wanted(False), abs=1e-4
+            )
 
 
 def test_the_optimizer_sees_no_parameter_of_the_scorer(path: str, notes: Notes) -> None:

@@ -1,4 +1,5 @@
-"""Matching and scoring against loops and against numbers worked out by hand. No encoder takes part."""
+"""Matching and scoring against loops and against numbers worked out by hand. No encoder takes
+part."""
 
 from __future__ import annotations
 
@@ -31,7 +32,11 @@ def random() -> Random:
 
 
 def embedded(
-    random: Random, lengths: Sequence[int], layers: int = 2, dim: int = 5, words: Sequence[bool] | None = None
+    random: Random,
+    lengths: Sequence[int],
+    layers: int = 2,
+    dim: int = 5,
+    words: Sequence[bool] | None = None,
 ) -> TokenVectors:
     """Random texts; by default the first and the last token of each are markers."""
     total = sum(lengths)
@@ -44,8 +49,11 @@ def embedded(
     )
 
 
-def by_hand(texts: TokenVectors, side: int, other: int, layer: int, special: bool) -> tuple[list[float], list[int]]:
-    """For each word of one text its best cosine among the tokens of another, and its id; in loops, in float64."""
+def by_hand(
+    texts: TokenVectors, side: int, other: int, layer: int, special: bool
+) -> tuple[list[float], list[int]]:
+    """For each word of one text its best cosine among the tokens of another, and its id; in loops,
+    in float64."""
     ends = [0, *texts.length.cumsum(0).tolist()]
     best, ids = [], []
     for i in range(ends[side], ends[side + 1]):
@@ -92,13 +100,18 @@ def test_markers_decide_some_matches(random: Random) -> None:
     """Else the rule for special tokens would not be tested above."""
     texts = embedded(random, [4, 7, 3, 12])
     pairs = [(0, 1), (2, 3)]
-    assert not torch.equal(check(texts, pairs, True).ref.similarity, check(texts, pairs, False).ref.similarity)
+    assert not torch.equal(
+        check(texts, pairs, True).ref.similarity, check(texts, pairs, False).ref.similarity
+    )
 
 
 def test_cosine_by_hand() -> None:
     vectors = torch.tensor([[[3.0, 0.0], [0.0, 0.5], [2.0, 2.0], [-1.0, 0.0]]])
     texts = TokenVectors(
-        vectors, torch.tensor([7, 8, 9, 6], dtype=torch.int32), torch.ones(4, dtype=torch.bool), torch.tensor([2, 2])
+        vectors,
+        torch.tensor([7, 8, 9, 6], dtype=torch.int32),
+        torch.ones(4, dtype=torch.bool),
+        torch.tensor([2, 2]),
     )
     got = match_pairs(texts, torch.tensor([0]), torch.tensor([1]))
     half = math.sqrt(0.5)  # (1, 0) and (0, 1) against (1, 1) / sqrt 2
@@ -108,16 +121,24 @@ def test_cosine_by_hand() -> None:
 
 
 def test_a_negative_best_match_stays_negative() -> None:
-    """Padding, whose similarity would be 0, is no match: the shorter of two pairs in one block keeps its -1."""
+    """Padding, whose similarity would be 0, is no match: the shorter of two pairs in one block
+    keeps its -1."""
     vectors = torch.tensor([[[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
-    texts = TokenVectors(vectors, torch.arange(5, dtype=torch.int32), torch.ones(5, dtype=torch.bool), torch.tensor([1, 1, 3]))
+    texts = TokenVectors(
+        vectors,
+        torch.arange(5, dtype=torch.int32),
+        torch.ones(5, dtype=torch.bool),
+        torch.tensor([1, 1, 3]),
+    )
     got = match_pairs(texts, torch.tensor([0, 0]), torch.tensor([1, 2]))
     assert got.pred.similarity.flatten().tolist() == [-1.0, 1.0]
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 40, 200])
 @pytest.mark.parametrize("special", [True, False])
-def test_blocks_change_nothing(block: int, special: bool, random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(
+    block: int, special: bool, random: Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = embedded(random, [4, 7, 3, 12, 2, 5])
     pairs = [(0, 1), (2, 3), (3, 2), (5, 5), (1, 0)]
     whole = check(texts, pairs, special)
@@ -128,8 +149,11 @@ def test_blocks_change_nothing(block: int, special: bool, random: Random, monkey
 
 
 @pytest.mark.parametrize("block", [100, 200, 1_000])
-def test_blocks_hold_no_more_than_they_may(block: int, random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One pair alone may be larger; several together not. Similarities of a long pair are made in parts."""
+def test_blocks_hold_no_more_than_they_may(
+    block: int, random: Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One pair alone may be larger; several together not. Similarities of a long pair are made in
+    parts."""
     texts = embedded(random, [4, 7, 3, 12, 2, 5])
     pairs = torch.tensor([(0, 1), (2, 3), (3, 2), (5, 5), (1, 0), (4, 4), (4, 0)])
     seen: list[tuple[int, int]] = []
@@ -177,7 +201,10 @@ def test_similarity_never_leaves_its_range(random: Random) -> None:
     vectors = random(1, 4_000, 3)
     assert bool((unit_vectors(vectors) * unit_vectors(vectors)).sum(-1).gt(1).any())
     texts = TokenVectors(
-        vectors, torch.arange(4_000, dtype=torch.int32), torch.ones(4_000, dtype=torch.bool), torch.full((1_000,), 4)
+        vectors,
+        torch.arange(4_000, dtype=torch.int32),
+        torch.ones(4_000, dtype=torch.bool),
+        torch.full((1_000,), 4),
     )
     index = torch.arange(1_000)
     for side in (match_pairs(texts, index, index).pred, match_pairs(texts, index, index).ref):
@@ -187,11 +214,15 @@ def test_similarity_never_leaves_its_range(random: Random) -> None:
 
 def test_unit_vectors(random: Random) -> None:
     vectors = random(2, 3, 4) * 1e-3
-    assert unit_vectors(vectors).norm(dim=-1).flatten().tolist() == pytest.approx([1.0] * 6, abs=1e-6)
+    assert unit_vectors(vectors).norm(dim=-1).flatten().tolist() == pytest.approx(
+        [1.0] * 6, abs=1e-6
+    )
     assert unit_vectors(torch.zeros(2, 4)).tolist() == torch.zeros(2, 4).tolist()
     for dtype in (torch.float16, torch.bfloat16, torch.float64):
         assert unit_vectors(vectors.to(dtype)).dtype == torch.float32
-    large = unit_vectors(torch.full((1, 400), 60_000.0, dtype=torch.float16))  # a norm in float16 would be infinite
+    large = unit_vectors(
+        torch.full((1, 400), 60_000.0, dtype=torch.float16)
+    )  # a norm in float16 would be infinite
     assert large.norm().item() == pytest.approx(1.0, abs=1e-6)
 
 
@@ -199,12 +230,18 @@ def test_unit_vectors(random: Random) -> None:
 def test_numbers_that_are_none(bad: float, random: Random) -> None:
     texts = embedded(random, [4, 5])
     texts.vectors[1, 6, 2] = bad
-    with pytest.raises(FloatingPointError, match=r"infinite or not a number.*use dtype bfloat16 or float32"):
+    with pytest.raises(
+        FloatingPointError, match=r"infinite or not a number.*use dtype bfloat16 or float32"
+    ):
         match_pairs(texts, torch.tensor([0]), torch.tensor([1]))
 
 
 def test_take(random: Random) -> None:
-    side = Side(random(6, 2), torch.arange(6, dtype=torch.int32), torch.tensor([2, 0, 3, 1], dtype=torch.int32))
+    side = Side(
+        random(6, 2),
+        torch.arange(6, dtype=torch.int32),
+        torch.tensor([2, 0, 3, 1], dtype=torch.int32),
+    )
     taken = side.take(torch.tensor([2, 1, 0, 2]))
     assert taken.token.tolist() == [2, 3, 4, 0, 1, 2, 3, 4]
     assert taken.length.tolist() == [3, 0, 2, 3]
@@ -237,15 +274,24 @@ def test_weighted_mean_by_hand() -> None:
 
 
 def test_a_side_without_weight_counts_equally() -> None:
-    mean, weightless = weighted_mean(side([0.5, 1.0, 0.2, 0.4], [1, 2, 3, 3], [2, 0, 2]), weights({1: 0.0, 2: 0.0, 3: 1.0}))
+    mean, weightless = weighted_mean(
+        side([0.5, 1.0, 0.2, 0.4], [1, 2, 3, 3], [2, 0, 2]), weights({1: 0.0, 2: 0.0, 3: 1.0})
+    )
     assert mean[[0, 2], 0].tolist() == pytest.approx([0.75, 0.3])
-    assert weightless.tolist() == [True, False, False]  # a side without words is empty, not weightless
+    assert weightless.tolist() == [
+        True,
+        False,
+        False,
+    ]  # a side without words is empty, not weightless
 
 
 def test_which_pairs_were_weighted_equally() -> None:
     """Either side is enough; an empty pair is none of them."""
     zero = weights({1: 0.0, 2: 1.0})
-    pred, ref = side([0.5, 0.5, 0.5], [1, 2, 1], [1, 1, 1, 0]), side([0.5, 0.5, 0.5], [2, 1, 2], [1, 1, 0, 1])
+    pred, ref = (
+        side([0.5, 0.5, 0.5], [1, 2, 1], [1, 1, 1, 0]),
+        side([0.5, 0.5, 0.5], [2, 1, 2], [1, 1, 0, 1]),
+    )
     scores, weightless = score_pairs(Matches(pred, ref), zero)
     assert weightless.tolist() == [True, True, False, False]
     assert (scores == EMPTY).all(-1).flatten().tolist() == [False, False, True, True]
@@ -253,7 +299,10 @@ def test_which_pairs_were_weighted_equally() -> None:
 
 def test_scores_equal_a_loop(random: Random) -> None:
     lengths_p, lengths_r = [3, 0, 2, 1, 4], [2, 3, 0, 5, 1]
-    sides = [side(random(sum(n), 2).tanh().flatten().tolist(), [i % 4 for i in range(sum(n))], n) for n in (lengths_p, lengths_r)]
+    sides = [
+        side(random(sum(n), 2).tanh().flatten().tolist(), [i % 4 for i in range(sum(n))], n)
+        for n in (lengths_p, lengths_r)
+    ]
     table = {0: 0.5, 1: 2.0, 2: 0.0, 3: 1.25}
     got, _ = score_pairs(Matches(*sides), weights(table))
     for pair, (n, m) in enumerate(zip(lengths_p, lengths_r)):
@@ -267,7 +316,9 @@ def test_scores_equal_a_loop(random: Random) -> None:
                 rows = range(first, first + lengths[pair])
                 w = [table[int(part.token[i])] for i in rows]
                 w = w if sum(w) else [1.0] * len(w)
-                means.append(sum(a * float(part.similarity[i, layer]) for a, i in zip(w, rows)) / sum(w))
+                means.append(
+                    sum(a * float(part.similarity[i, layer]) for a, i in zip(w, rows)) / sum(w)
+                )
             p, r = means
             harmonic = 2 / (1 / p + 1 / r) if p > 0 and r > 0 else 0.0
             assert got[pair, layer].tolist() == pytest.approx([p, r, harmonic], rel=0, abs=1e-12)
@@ -348,7 +399,11 @@ def test_one_reference_each_changes_nothing(rule: str) -> None:
 
 
 def test_no_samples() -> None:
-    assert over_references(torch.empty(0, 2, 3), torch.empty(0, dtype=torch.int32)).shape == (0, 2, 3)
+    assert over_references(torch.empty(0, 2, 3), torch.empty(0, dtype=torch.int32)).shape == (
+        0,
+        2,
+        3,
+    )
 
 
 def test_each_layer_has_its_own_best_reference() -> None:
@@ -370,6 +425,9 @@ def test_rules_equal_a_loop(rule: str, random: Random) -> None:
             if rule == "best_f1":
                 wanted = max(rows, key=lambda row: row[2])
             else:
-                wanted = [max(column) if rule == "max" else sum(column) / len(column) for column in zip(*rows)]
+                wanted = [
+                    max(column) if rule == "max" else sum(column) / len(column)
+                    for column in zip(*rows)
+                ]
             assert got[sample, layer].tolist() == pytest.approx(wanted)
         first += count

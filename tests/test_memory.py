@@ -1,4 +1,5 @@
-"""Running out of memory: batches shrink, the cache gives way first, nothing is lost, and at the smallest the error is clear."""
+"""Running out of memory: batches shrink, the cache gives way first, nothing is lost, and at the
+smallest the error is clear."""
 
 from __future__ import annotations
 
@@ -32,15 +33,36 @@ from bertscore_tm.leases import lease_encoder
 from bertscore_tm.machine import trim_heap
 
 Tiny = Callable[[str], str]
-PREDS = ["a dog", "the cat sat on the mat", "rain", "it rained all day long in the hills and by the sea", "", "one two three"]
-REFS = ["a cat", "a cat sat there", "rain fell", ["it rained", "it was wet all day by the sea"], "nothing", "one two three"]
+PREDS = [
+    "a dog",
+    "the cat sat on the mat",
+    "rain",
+    "it rained all day long in the hills and by the sea",
+    "",
+    "one two three",
+]
+REFS = [
+    "a cat",
+    "a cat sat there",
+    "rain fell",
+    ["it rained", "it was wet all day by the sea"],
+    "nothing",
+    "one two three",
+]
 
 RAISED: list[Callable[[], BaseException]] = [
     lambda: torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
-    lambda: RuntimeError("[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: you tried to ..."),
-    lambda: RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 8589934592 bytes."),
+    lambda: RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:127] . DefaultCPUAllocator: can't allocate memory: you "
+        "tried to ..."
+    ),
+    lambda: RuntimeError(
+        "DefaultCPUAllocator: not enough memory: you tried to allocate 8589934592 bytes."
+    ),
     lambda: RuntimeError("MPS backend out of memory (MPS allocated: 1 GB)"),
-    lambda: RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    lambda: RuntimeError(
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+    ),
     lambda: MemoryError(),
 ]
 
@@ -48,7 +70,9 @@ RAISED: list[Callable[[], BaseException]] = [
 class Small:
     """An encoder on a machine with room for so many padded tokens at a time."""
 
-    def __init__(self, inner: HuggingFaceEncoder, room: int, error: Callable[[], BaseException] = RAISED[0]) -> None:
+    def __init__(
+        self, inner: HuggingFaceEncoder, room: int, error: Callable[[], BaseException] = RAISED[0]
+    ) -> None:
         self.inner, self.room, self.error = inner, room, error
         self.name, self.version, self.tokenizer_id = inner.name, inner.version, inner.tokenizer_id
         self.depth, self.default_layers = inner.depth, inner.default_layers
@@ -57,7 +81,9 @@ class Small:
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         return self.inner.tokenize(texts)
 
-    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
         self.shapes.append(tuple(input_ids.shape))
         if input_ids.numel() > self.room:
             raise self.error()
@@ -84,12 +110,19 @@ def longest(inner: HuggingFaceEncoder) -> int:
 @pytest.mark.parametrize("error", RAISED, ids=range(len(RAISED)))
 @pytest.mark.parametrize("cache", [0, "1MB"])
 def test_batches_shrink_and_nothing_is_lost(
-    error: Callable[[], BaseException], cache: Any, inner: HuggingFaceEncoder, wanted: dict[str, Tensor], longest: int
+    error: Callable[[], BaseException],
+    cache: Any,
+    inner: HuggingFaceEncoder,
+    wanted: dict[str, Tensor],
+    longest: int,
 ) -> None:
     encoder = Small(inner, 2 * longest, error)
-    metric = BERTScore(encoder, score=None, reduction="none", embedding_cache=cache, batch_tokens=10_000)
+    metric = BERTScore(
+        encoder, score=None, reduction="none", embedding_cache=cache, batch_tokens=10_000
+    )
     with pytest.warns(
-        BERTScoreWarning, match=r"ran out of memory on cpu and went on with batches of [\d,]+ padded tokens"
+        BERTScoreWarning,
+        match=r"ran out of memory on cpu and went on with batches of [\d,]+ padded tokens",
     ) as seen:
         metric.update(PREDS, REFS)
     assert len(seen) == 1
@@ -105,13 +138,16 @@ def test_batches_shrink_and_nothing_is_lost(
     assert all(rows * columns <= encoder.room for rows, columns in encoder.shapes)
 
 
-def test_at_the_smallest_the_error_is_clear_and_the_state_as_before(inner: HuggingFaceEncoder, longest: int) -> None:
+def test_at_the_smallest_the_error_is_clear_and_the_state_as_before(
+    inner: HuggingFaceEncoder, longest: int
+) -> None:
     encoder = Small(inner, longest - 1)
     metric = BERTScore(encoder, reduction="none")
     metric.update(["a dog"], ["a cat"])
     before = copy.deepcopy(metric.metric_state)
     wanted = (
-        r"ran out of memory on cpu with a single pair of texts in hand \(CUDA out of memory.*\); wanted a smaller encoder, "
+        r"ran out of memory on cpu with a single pair of texts in hand \(CUDA out of memory.*\); "
+        r"wanted a smaller encoder, "
         r"dtype bfloat16, a lower max_length, or more room"
     )
     with pytest.raises(MemoryError, match=wanted):
@@ -161,9 +197,14 @@ def test_memory_that_runs_out_in_matching(
         assert torch.allclose(got[name], values, rtol=0, atol=1e-6), name
 
 
-@pytest.mark.filterwarnings("ignore::bertscore_tm.BERTScoreWarning")  # of the empty text, and of memory
-def test_memory_that_runs_out_where_all_came_from_the_cache(inner: HuggingFaceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pass was tried then, so none is known to be too large: the batches are halved, not ruined."""
+@pytest.mark.filterwarnings(
+    "ignore::bertscore_tm.BERTScoreWarning"
+)  # of the empty text, and of memory
+def test_memory_that_runs_out_where_all_came_from_the_cache(
+    inner: HuggingFaceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No pass was tried then, so none is known to be too large: the batches are halved, not
+    ruined."""
     metric = BERTScore(Small(inner, 10_000), embedding_cache="1MB", batch_tokens=1_000)
     metric.update(PREDS, REFS)
     value = metric.compute()
@@ -238,9 +279,7 @@ def test_a_custom_encoder_has_only_vectors_to_release(
     assert process.cache.used == 0
 
 
-def test_all_that_is_kept_for_later_is_given_back(
-    tiny: Tiny, tmp_path: Path, process: Any
-) -> None:
+def test_all_that_is_kept_for_later_is_given_back(tiny: Tiny, tmp_path: Path, process: Any) -> None:
     """Weights stay for whoever comes next when their metric is gone, until this is asked for."""
     folder = shutil.copytree(tiny("bert"), tmp_path / "enc")
     metric, alive = BERTScore(str(folder), 2), BERTScore(tiny("bert"), 2)
@@ -275,7 +314,10 @@ def test_memory_does_not_grow_with_the_chunks(minilm: str) -> None:
     """Small results between large freed blocks kept the C library from using these again."""
     metric = BERTScore(minilm, 1, embedding_cache=0)
     metric.update(["load"], ["the weights"])
-    dice, words = random.Random(0), "it rained all day long in the hills by sea and snow fell on a town of stone".split()
+    dice, words = (
+        random.Random(0),
+        "it rained all day long in the hills by sea and snow fell on a town of stone".split(),
+    )
     preds, refs = ([" ".join(dice.choices(words, k=10)) for _ in range(6_000)] for _ in range(2))
     before = resident()
     metric.update(preds, refs)
@@ -285,15 +327,22 @@ def test_memory_does_not_grow_with_the_chunks(minilm: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
 @pytest.mark.filterwarnings("ignore:.*of the words are unknown")
-@pytest.mark.parametrize("options", [{"idf": True}, {"num_layers": "all", "embedding_cache": 200_000}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"idf": True}, {"num_layers": "all", "embedding_cache": 200_000}], ids=str
+)
 def test_300_epochs_in_flat_memory(options: dict[str, Any], process: Any, tiny: Tiny) -> None:
-    """New predictions, the same references; updates, compute, reset, a clone and a pickle in each epoch."""
+    """New predictions, the same references; updates, compute, reset, a clone and a pickle in each
+    epoch."""
     metric: Any = BERTScore(tiny("bert"), **{"embedding_cache": "1MB", "score": None, **options})
     seen = []
     for epoch in range(300):
         for batch in range(2):
             preds = [f"{pred} {epoch} {batch}" for pred in PREDS if pred]
-            metric.update(preds, [f"rain {i} {batch}" for i in range(len(preds))], sample_ids=range(batch * 5, batch * 5 + 5))
+            metric.update(
+                preds,
+                [f"rain {i} {batch}" for i in range(len(preds))],
+                sample_ids=range(batch * 5, batch * 5 + 5),
+            )
         value = metric.compute()
         copy_ = pickle.loads(pickle.dumps(metric.clone()))
         again = copy_.compute()

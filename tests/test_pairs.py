@@ -22,7 +22,8 @@ PREDS, TARGET = ["a dog", "rain"], ["a cat", "rain fell"]
 
 
 class Letters:
-    """An own encoder: every letter is a token with a fixed random vector, and a marker stands in front of each text."""
+    """An own encoder: every letter is a token with a fixed random vector, and a marker stands in
+    front of each text."""
 
     name, version, tokenizer_id, depth, default_layers = "letters", "1", "letters@1", 1, (1,)
 
@@ -33,8 +34,12 @@ class Letters:
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         return [Tokens([1, *map(ord, text)], [False, *(True for _ in text)]) for text in texts]
 
-    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]) -> Tensor:
-        self.encoded += [tuple(row[mask.bool()].tolist()) for row, mask in zip(input_ids, attention_mask)]
+    def hidden_states(
+        self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
+    ) -> Tensor:
+        self.encoded += [
+            tuple(row[mask.bool()].tolist()) for row, mask in zip(input_ids, attention_mask)
+        ]
         return self.table[list(layers)][:, input_ids]
 
 
@@ -78,7 +83,8 @@ def generator(items: Sequence[Any]) -> Any:
 
 
 FORMS: list[Callable[[Sequence[str]], Any]] = [
-    list, tuple, deque, iter, generator, Once, numpy_array, numpy_objects, pandas_column, config_list,
+    list, tuple, deque, iter, generator, Once, numpy_array, numpy_objects, pandas_column,
+    config_list,
 ]  # fmt: skip
 
 
@@ -95,8 +101,12 @@ def test_forms_of_targets(of_target: Callable[[Sequence[str]], Any]) -> None:
 
 
 @pytest.mark.parametrize("of_group", FORMS, ids=lambda form: form.__name__)
-@pytest.mark.parametrize("of_groups", [list, tuple, generator, Once], ids=lambda form: form.__name__)
-def test_forms_of_groups(of_group: Callable[[Sequence[str]], Any], of_groups: Callable[[Sequence[Any]], Any]) -> None:
+@pytest.mark.parametrize(
+    "of_groups", [list, tuple, generator, Once], ids=lambda form: form.__name__
+)
+def test_forms_of_groups(
+    of_group: Callable[[Sequence[str]], Any], of_groups: Callable[[Sequence[Any]], Any]
+) -> None:
     target = of_groups([of_group(["a cat", "a dog"]), of_group(["rain fell"])])
     assert read_rows(PREDS, target) == Rows(PREDS, [["a cat", "a dog"], ["rain fell"]], None)
 
@@ -113,7 +123,10 @@ def test_a_config_list_of_lists() -> None:
 
 
 def test_a_two_dimensional_array_is_groups() -> None:
-    assert read_rows(PREDS, numpy_array([["a", "b"], ["c", "d"]])).groups == [["a", "b"], ["c", "d"]]  # type: ignore[list-item]
+    assert read_rows(PREDS, numpy_array([["a", "b"], ["c", "d"]])).groups == [
+        ["a", "b"],
+        ["c", "d"],
+    ]  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -153,14 +166,30 @@ def test_nothing() -> None:
     "preds, target, kind, message",
     [
         # a side as a whole
-        (None, TARGET, TypeError, "got None as preds; wanted a string or an iterable of strings, in order"),
+        (
+            None,
+            TARGET,
+            TypeError,
+            "got None as preds; wanted a string or an iterable of strings, in order",
+        ),
         (3, TARGET, TypeError, "got int ('3') as preds; wanted a string or an iterable of strings"),
         (b"a dog", TARGET, TypeError, "got bytes (\"b'a dog'\") as preds"),
         ({"a dog": 1}, TARGET, TypeError, "got dict ("),
         ({"a dog"}, ["a cat"], TypeError, "got set ("),
         (frozenset(["a dog"]), ["a cat"], TypeError, "got frozenset ("),
-        (torch.tensor(1), TARGET, TypeError, "got Tensor ('tensor(1)') as preds, which cannot be iterated ("),
-        (PREDS, None, TypeError, "got None as target; wanted a string, an iterable of strings, or for each prediction its ref"),
+        (
+            torch.tensor(1),
+            TARGET,
+            TypeError,
+            "got Tensor ('tensor(1)') as preds, which cannot be iterated (",
+        ),
+        (
+            PREDS,
+            None,
+            TypeError,
+            "got None as target; wanted a string, an iterable of strings, or for each prediction "
+            "its ref",
+        ),
         (PREDS, 3.5, TypeError, "got float ('3.5') as target"),
         (PREDS, bytearray(b"a"), TypeError, "got bytearray ("),
         (PREDS, {"a": "b"}, TypeError, "got dict (\"{'a': 'b'}\") as target"),
@@ -175,23 +204,53 @@ def test_nothing() -> None:
         ([["a"], "b"], ["a", "b"], TypeError, "got list (\"['a']\") in row 0 of preds"),
         ([b"a"], ["a"], TypeError, "got bytes (\"b'a'\") in row 0 of preds"),
         (torch.arange(2), ["a", "b"], TypeError, "got Tensor ('tensor(0)') in row 0 of preds"),
-        (["a", "b"], ["a", None], TypeError, "got None in row 1 of target; wanted a string or an iterable of strings"),
+        (
+            ["a", "b"],
+            ["a", None],
+            TypeError,
+            "got None in row 1 of target; wanted a string or an iterable of strings",
+        ),
         (["a", "b"], [float("nan"), "a"], TypeError, "got float ('nan') in row 0 of target"),
         (["a", "b"], ["a", b"b"], TypeError, "got bytes (\"b'b'\") in row 1 of target"),
         (["a", "b"], ["a", {"x": "b"}], TypeError, "got dict (\"{'x': 'b'}\") in row 1 of target"),
         (["a", "b"], torch.arange(2), TypeError, "got Tensor ('tensor(0)') in row 0 of target"),
         # a reference in a group
-        (["a", "b"], ["a", ["b", None]], TypeError, "got None as reference 1 in row 1 of target; wanted a string"),
-        (["a", "b"], [["a", 7], "b"], TypeError, "got int ('7') as reference 1 in row 0 of target; wanted a string"),
-        (["a"], [[["a"]]], TypeError, "got list (\"['a']\") as reference 0 in row 0 of target; wanted a string"),
+        (
+            ["a", "b"],
+            ["a", ["b", None]],
+            TypeError,
+            "got None as reference 1 in row 1 of target; wanted a string",
+        ),
+        (
+            ["a", "b"],
+            [["a", 7], "b"],
+            TypeError,
+            "got int ('7') as reference 1 in row 0 of target; wanted a string",
+        ),
+        (
+            ["a"],
+            [[["a"]]],
+            TypeError,
+            "got list (\"['a']\") as reference 0 in row 0 of target; wanted a string",
+        ),
         ("a", ["a", ["b"]], TypeError, "got list (\"['b']\") as reference 1 in row 0 of target"),
         ("a", [None], TypeError, "got None in row 0 of target"),
         # numbers
         (["a", "b"], ["a"], ValueError, "got 2 predictions and 1 targets; wanted the same number"),
-        (["a"], ["a", "b"], ValueError, "(several references of one prediction go into a list of their own)"),
+        (
+            ["a"],
+            ["a", "b"],
+            ValueError,
+            "(several references of one prediction go into a list of their own)",
+        ),
         (["a", "b"], "a", ValueError, "got 2 predictions and 1 targets"),
         ([], ["a"], ValueError, "got 0 predictions and 1 targets"),
-        (["a b", "c"], [["a b"], []], ValueError, "got no references in row 1 of target; wanted at least one (an empty string"),
+        (
+            ["a b", "c"],
+            [["a b"], []],
+            ValueError,
+            "got no references in row 1 of target; wanted at least one (an empty string",
+        ),
         ("a", [], ValueError, "got no references in row 0 of target"),
         ("a", [[]], ValueError, "got no references in row 0 of target"),
     ],
@@ -231,7 +290,12 @@ def test_forms_of_ids(ids: Any) -> None:
 
 def test_ids_from_arrays() -> None:
     np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
-    for ids in (np.array([7, 3]), [np.int64(7), np.int32(3)], pd.Series([7, 3], index=[5, 6]), config_list([7, 3])):
+    for ids in (
+        np.array([7, 3]),
+        [np.int64(7), np.int32(3)],
+        pd.Series([7, 3], index=[5, 6]),
+        config_list([7, 3]),
+    ):
         assert read_rows(PREDS, TARGET, ids).ids == [7, 3]
 
 
@@ -245,7 +309,11 @@ def test_one_id() -> None:
 @pytest.mark.parametrize(
     "ids, kind, message",
     [
-        ([1, "2"], TypeError, "got str in row 1 of sample_ids; wanted an integer, the row's place in the data set"),
+        (
+            [1, "2"],
+            TypeError,
+            "got str in row 1 of sample_ids; wanted an integer, the row's place in the data set",
+        ),
         ("12", TypeError, "got str in row 0 of sample_ids"),
         (["a", "b"], TypeError, "got str in row 0 of sample_ids"),
         ([1, None], TypeError, "got None in row 1 of sample_ids"),
@@ -253,9 +321,17 @@ def test_one_id() -> None:
         ([1, True], TypeError, "got bool ('True') in row 1 of sample_ids"),
         (torch.tensor([1.0, 2.0]), TypeError, "got float ('1.0') in row 0 of sample_ids"),
         (torch.tensor([True, False]), TypeError, "got bool ('True') in row 0 of sample_ids"),
-        (torch.zeros(2, 2, dtype=torch.int64), TypeError, "got list ('[0, 0]') in row 0 of sample_ids"),
+        (
+            torch.zeros(2, 2, dtype=torch.int64),
+            TypeError,
+            "got list ('[0, 0]') in row 0 of sample_ids",
+        ),
         (1.5, TypeError, "got float ('1.5') in row 0 of sample_ids"),
-        ([1, 2**63], ValueError, f"got {2**63} in row 1 of sample_ids; wanted an integer of 64 bits"),
+        (
+            [1, 2**63],
+            ValueError,
+            f"got {2**63} in row 1 of sample_ids; wanted an integer of 64 bits",
+        ),
         ([-(2**63) - 1, 1], ValueError, "wanted an integer of 64 bits"),
         ([1], ValueError, "got 1 sample_ids for 2 predictions; wanted one for each"),
         ([1, 2, 3], ValueError, "got 3 sample_ids for 2 predictions"),
@@ -272,11 +348,20 @@ def test_ids_that_are_refused(ids: Any, kind: type[Exception], message: str) -> 
 
 
 TEXTS = ["ab", "a", "", "hello", "abcabc", "zz top", "b"]
-GROUPS = [["ba"], ["a", "", "abc"], ["x"], [""], ["hello world", "hell"], ["zz top"], ["b", "b", "a"]]
+GROUPS = [
+    ["ba"],
+    ["a", "", "abc"],
+    ["x"],
+    [""],
+    ["hello world", "hell"],
+    ["zz top"],
+    ["b", "b", "a"],
+]
 
 
 def test_scores_equal_a_loop() -> None:
-    """The whole way, for an encoder whose vectors are known; several references, empty texts, repeated texts."""
+    """The whole way, for an encoder whose vectors are known; several references, empty texts,
+    repeated texts."""
     encoder = Letters()
     vectors = encoder.table[1].double()
     vectors = vectors / vectors.norm(dim=-1, keepdim=True)
@@ -294,7 +379,9 @@ def test_scores_equal_a_loop() -> None:
     for row, (pred, group) in enumerate(zip(TEXTS, GROUPS)):
         scores = [score for score in (one(pred, ref) for ref in group) if score]
         wanted = [max(column) for column in zip(*scores)] or [0.0] * 3
-        assert [got[name][row].item() for name in ("precision", "recall", "f1")] == pytest.approx(wanted, rel=0, abs=1e-6)
+        assert [got[name][row].item() for name in ("precision", "recall", "f1")] == pytest.approx(
+            wanted, rel=0, abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 13, 40, 10_000])
@@ -316,9 +403,15 @@ def test_chunks_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pairs, "chunk_tokens", lambda lease, device: 30)
     held = []
     run = pairs.match_pairs
-    monkeypatch.setattr(pairs, "match_pairs", lambda texts, *a: held.append((len(texts.length), len(texts.token))) or run(texts, *a))
+    monkeypatch.setattr(
+        pairs,
+        "match_pairs",
+        lambda texts, *a: held.append((len(texts.length), len(texts.token))) or run(texts, *a),
+    )
     texts = ["a" * n for n in range(1, 20)]
-    match_rows(lease_of(Letters(), (1,)), read_rows(texts, [t + "b" for t in texts]), torch.device("cpu"))
+    match_rows(
+        lease_of(Letters(), (1,)), read_rows(texts, [t + "b" for t in texts]), torch.device("cpu")
+    )
     assert len(held) > 5
     assert all(tokens <= 30 for number, tokens in held if number > 2)
     assert max(number for number, _ in held) > 2
@@ -346,7 +439,13 @@ def test_counts() -> None:
     class Odd(Letters):
         def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
             return [
-                Tokens([1, *map(ord, t)], [False, *(True for _ in t)], lost=t.count("-"), unknown=t.count("?"), literal="#" in t)
+                Tokens(
+                    [1, *map(ord, t)],
+                    [False, *(True for _ in t)],
+                    lost=t.count("-"),
+                    unknown=t.count("?"),
+                    literal="#" in t,
+                )
                 for t in texts
             ]
 
@@ -356,11 +455,24 @@ def test_counts() -> None:
         metric.compute()
     facts = metric.diagnostics()
     words = 2 + 3 + 3 + 0 + 2 + 2 + 1 + 2 + 1 + 2 + 1
-    wanted = {"samples": 5, "empty": 1, "truncated": 3, "lost_tokens": 5, "special_token_texts": 1, "weightless": 0}
+    wanted = {
+        "samples": 5,
+        "empty": 1,
+        "truncated": 3,
+        "lost_tokens": 5,
+        "special_token_texts": 1,
+        "weightless": 0,
+    }
     assert {name: facts[name] for name in wanted} == wanted
     assert facts["unknown_share"] == pytest.approx(4 / words)
     (said,) = seen
-    for part in ("1 of 5 samples", "3 texts were truncated", "5 tokens lost", "21% of the words", "1 texts spell out"):
+    for part in (
+        "1 of 5 samples",
+        "3 texts were truncated",
+        "5 tokens lost",
+        "21% of the words",
+        "1 texts spell out",
+    ):
         assert part in str(said.message), part
 
 

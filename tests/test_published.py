@@ -1,10 +1,12 @@
 """Values that others have published, for encoders that only the hub has: `pytest -m hub`.
 
-The ten example pairs of the bert-score package are not in this repository. Where its folder `example` is at hand
-(github.com/Tiiiger/bert_score), `BERT_SCORE_EXAMPLE=/path/to/example pytest -m hub` checks those as well.
+The ten example pairs of the bert-score package are not in this repository. Where its folder
+`example` is at hand (github.com/Tiiiger/bert_score), `BERT_SCORE_EXAMPLE=/path/to/example pytest -m
+hub` checks those as well.
 
-RoBERTa's values were published with a space before the first word. From transformers 4.17 to bert-score 0.3.12 that space
-was lost unnoticed, so numbers from those years are another thing (Tiiiger/bert_score#147; #164 is of that kind).
+RoBERTa's values were published with a space before the first word. From transformers 4.17 to
+bert-score 0.3.12 that space was lost unnoticed, so numbers from those years are another thing
+(Tiiiger/bert_score#147; #164 is of that kind).
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ NAMES = ("precision", "recall", "f1")
 
 
 class Published(NamedTuple):
-    """One published result: `values` are P, R and F1, one number a row; None where it was not given."""
+    """One published result: `values` are P, R and F1, one number a row; None where it was not
+    given."""
 
     source: str
     preds: Sequence[str]
@@ -51,7 +54,8 @@ LITERAL = [
         {"model_name_or_path": "distilbert-base-uncased", "num_layers": 5},
     ),
     Published(
-        "torchmetrics, doctest of functional/text/bert.py: last layer, markers left out, no space before the first word",
+        "torchmetrics, doctest of functional/text/bert.py: last layer, markers left out, no space "
+        "before the first word",
         ["hello there", "general kenobi"],
         ["hello there", "master kenobi"],
         ([1.0, 0.9961], [1.0, 0.9961], [1.0, 0.9961]),
@@ -66,7 +70,8 @@ LITERAL = [
         {"model_name_or_path": "albert-base-v1", "num_layers": 10},
     ),
     Published(
-        "Tiiiger/bert_score#147, rescaled; without the space before the first word it was 0.6906, 0.4892, 0.5888",
+        "Tiiiger/bert_score#147, rescaled; without the space before the first word it was 0.6906, "
+        "0.4892, 0.5888",
         ["This is a cat"],
         ["A cat sat on a mat"],
         ([0.3927], [0.2578], [0.3255]),
@@ -87,7 +92,9 @@ def check(published: Published) -> None:
     got = bert_score(published.preds, published.target, **published.options)
     for name, wanted in zip(NAMES, published.values, strict=True):
         if wanted is not None:
-            assert got[name].tolist() == pytest.approx(list(wanted), rel=0, abs=published.tolerance), name
+            assert got[name].tolist() == pytest.approx(
+                list(wanted), rel=0, abs=published.tolerance
+            ), name
 
 
 @pytest.mark.parametrize("published", LITERAL, ids=lambda p: p.source.split(",")[0].split(":")[0])
@@ -95,7 +102,8 @@ def test_literal_examples(published: Published) -> None:
     check(published)
 
 
-# ---------------------------------------------------------------- the package's own ten pairs, roberta-large, layer 17
+# ---------------------------------------------------------------- the package's own ten pairs,
+# roberta-large, layer 17
 
 THREE = {
     (False, False): (
@@ -136,16 +144,25 @@ def example() -> tuple[list[str], list[str]]:
     folder = os.environ.get("BERT_SCORE_EXAMPLE")
     if not folder:
         pytest.skip("set BERT_SCORE_EXAMPLE to the folder `example` of the bert-score repository")
-    preds, target = (Path(folder, name).read_text(encoding="utf-8").splitlines() for name in ("hyps.txt", "refs.txt"))
+    preds, target = (
+        Path(folder, name).read_text(encoding="utf-8").splitlines()
+        for name in ("hyps.txt", "refs.txt")
+    )
     return preds, target
 
 
 @pytest.mark.parametrize("rescaled", [False, True], ids=["raw", "rescaled"])
 @pytest.mark.parametrize("idf", [False, True], ids=["plain", "idf"])
-def test_first_three_examples(idf: bool, rescaled: bool, example: tuple[list[str], list[str]]) -> None:
+def test_first_three_examples(
+    idf: bool, rescaled: bool, example: tuple[list[str], list[str]]
+) -> None:
     preds, target = example
     options = {"lang": "en", "idf": idf, "rescale_with_baseline": rescaled}
-    check(Published("", preds[:3], target[:3], THREE[idf, rescaled], options, 6e-4 if rescaled else 1e-4))
+    check(
+        Published(
+            "", preds[:3], target[:3], THREE[idf, rescaled], options, 6e-4 if rescaled else 1e-4
+        )
+    )
 
 
 @pytest.mark.parametrize("rescaled", [False, True], ids=["raw", "rescaled"])
@@ -154,4 +171,6 @@ def test_ten_examples(rescaled: bool, example: tuple[list[str], list[str]]) -> N
     got = bert_score(preds, target, lang="en", rescale_with_baseline=rescaled)
     tolerance = 6e-4 if rescaled else 2e-4
     assert got["f1"].tolist() == pytest.approx(TEN[rescaled], rel=0, abs=tolerance)
-    assert [float(got[name].mean()) for name in NAMES] == pytest.approx(MEANS[rescaled], rel=0, abs=tolerance)
+    assert [float(got[name].mean()) for name in NAMES] == pytest.approx(
+        MEANS[rescaled], rel=0, abs=tolerance
+    )

@@ -1,4 +1,5 @@
-"""Files of others run nothing, write nothing and command no terminal: weights, models, tables, names, texts."""
+"""Files of others run nothing, write nothing and command no terminal: weights, models, tables,
+names, texts."""
 
 from __future__ import annotations
 
@@ -108,11 +109,17 @@ def test_no_source_unpickles_evaluates_or_starts_anything() -> None:
         "urllib",
         "requests",
     }
-    calls = re.compile(r"(torch|np|numpy)\.load|eval|exec|compile|__import__|os\.(system|popen|exec\w*)|torch\.hub\.\w+")
+    calls = re.compile(
+        r"(torch|np|numpy)\.load|eval|exec|compile|__import__|os\.(system|popen|exec\w*)|torch\.hub\.\w+"
+    )
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
-                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+                names = (
+                    [node.module or ""]
+                    if isinstance(node, ast.ImportFrom)
+                    else [alias.name for alias in node.names]
+                )
                 assert not {name.partition(".")[0] for name in names} & banned, path
             if isinstance(node, ast.Call):
                 assert not calls.fullmatch(ast.unparse(node.func)), f"{path}: {ast.unparse(node)}"
@@ -137,7 +144,9 @@ def safetensors(header: bytes, length: int | None = None) -> bytes:
         safetensors(b"no json"),
         safetensors(b"[" * 100_000),
         *(
-            safetensors(json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": offsets}}).encode())
+            safetensors(
+                json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": offsets}}).encode()
+            )
             for offsets in (
                 [-900, 4],
                 [0, -5],
@@ -155,14 +164,17 @@ def safetensors(header: bytes, length: int | None = None) -> bytes:
     ],
 )
 def test_headers_that_lie(content: bytes, tmp_path: Path) -> None:
-    """They lead to no place outside of the file and to no more than a few bytes of each tensor; loading refuses them."""
+    """They lead to no place outside of the file and to no more than a few bytes of each tensor;
+    loading refuses them."""
     (tmp_path / "model.safetensors").write_bytes(content)
     assert re.fullmatch("[0-9a-f]{8}", str(folder_digest(tmp_path)))
 
 
 def test_a_broken_file_of_weights(tiny: Tiny, tmp_path: Path) -> None:
     shutil.copytree(tiny("bert"), tmp_path / "model")
-    (tmp_path / "model" / "model.safetensors").write_bytes(safetensors(b'{"a": {"data_offsets": [-900, 4]}}'))
+    (tmp_path / "model" / "model.safetensors").write_bytes(
+        safetensors(b'{"a": {"data_offsets": [-900, 4]}}')
+    )
     metric = BERTScore(str(tmp_path / "model"), 2)
     with pytest.raises(OSError, match="could not load the weights of the encoder in folder"):
         metric.update(["a"], ["b"])
@@ -189,25 +201,49 @@ def test_settings_that_lie(part: str, change: dict[str, Any], tiny: Tiny, tmp_pa
         BERTScore(str(folder), 0).update(["a cat"], ["the cat"])
 
 
-# ---------------------------------------------------------------- nothing is written that was not asked for
+# ---------------------------------------------------------------- nothing is written that was not
+# asked for
 
 
-def test_the_output_is_no_input(tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_is_no_input(
+    tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`-o refs.txt` by mistake does not cost the references."""
     for name in ("preds.txt", "refs.txt"):
         (tmp_path / name).write_text("a cat\n")
     (tmp_path / "link.txt").symlink_to("refs.txt")
     files = ["-c", str(tmp_path / "preds.txt"), "-r", str(tmp_path / "refs.txt")]
     for name in ("preds.txt", "refs.txt", "link.txt"):
-        assert main(["score", *files, "-m", tiny("bert"), "-n", "2", "-o", str(tmp_path / name)]) == 2
+        assert (
+            main(["score", *files, "-m", tiny("bert"), "-n", "2", "-o", str(tmp_path / name)]) == 2
+        )
         assert "as --output, which is read; wanted another file" in capsys.readouterr().err
     assert {path.read_text() for path in tmp_path.iterdir()} == {"a cat\n"}
 
 
-def test_a_folder_of_texts_only_gains_the_output(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_texts_only_gains_the_output(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("preds.txt").write_text("a cat\n")
-    assert main(["score", "-c", "preds.txt", "-r", "preds.txt", "-m", tiny("bert"), "-n", "2", "-o", "scores.txt"]) == 0
+    assert (
+        main(
+            [
+                "score",
+                "-c",
+                "preds.txt",
+                "-r",
+                "preds.txt",
+                "-m",
+                tiny("bert"),
+                "-n",
+                "2",
+                "-o",
+                "scores.txt",
+            ]
+        )
+        == 0
+    )
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["preds.txt", "scores.txt"]
 
 
@@ -257,8 +293,18 @@ def test_messages_are_short(tmp_path: Path) -> None:
 @pytest.mark.parametrize("load", [Baseline.load, IdfTable.load])
 def test_messages_of_tables(load: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / f"{ESCAPE}.json"
-    data = {"format": "bertscore_tm idf 1", "documents": 3, "tokenizer": None, "unseen": 1.5, "weights": {}}
-    for content in (ESCAPE, json.dumps({"format": ESCAPE}), *(json.dumps({**data, name: ESCAPE}) for name in data)):
+    data = {
+        "format": "bertscore_tm idf 1",
+        "documents": 3,
+        "tokenizer": None,
+        "unseen": 1.5,
+        "weights": {},
+    }
+    for content in (
+        ESCAPE,
+        json.dumps({"format": ESCAPE}),
+        *(json.dumps({**data, name: ESCAPE}) for name in data),
+    ):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(ValueError, match=r"wanted|it has") as error:
             load(path)
@@ -285,32 +331,62 @@ def test_messages_of_tables(load: Callable[[Path], object], tmp_path: Path) -> N
     ],
 )
 def test_the_command_line(
-    arguments: list[str], tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    tiny: Tiny,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in (f"{ESCAPE}.txt", f"{ESCAPE}2.txt"):
         Path(name).write_text("a cat\n")
     with contextlib.suppress(SystemExit):
-        main(["score", "-m", tiny("bert"), "-n", "2", "-c", f"{ESCAPE}.txt", f"{ESCAPE}2.txt", *arguments])
+        main(
+            [
+                "score",
+                "-m",
+                tiny("bert"),
+                "-n",
+                "2",
+                "-c",
+                f"{ESCAPE}.txt",
+                f"{ESCAPE}2.txt",
+                *arguments,
+            ]
+        )
     out, err = capsys.readouterr()
     assert out + err
     assert seen(out + err)
 
 
-def test_json_keeps_names_whole(tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9\n\x9b.txt")  # no UTF-8: a lone surrogate stands for the byte
+def test_json_keeps_names_whole(
+    tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = os.fsdecode(
+        os.fsencode(tmp_path) + b"/caf\xe9\n\x9b.txt"
+    )  # no UTF-8: a lone surrogate stands for the byte
     Path(name).write_text("a cat\n")
-    assert main(["score", "-m", tiny("bert"), "-n", "2", "-c", name, "-r", name, "--format", "json"]) == 0
+    assert (
+        main(["score", "-m", tiny("bert"), "-n", "2", "-c", name, "-r", name, "--format", "json"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["systems"][0]["system"] == name
 
 
 @pytest.mark.parametrize("stream", ["stdin", "stdout"])
-def test_closed_streams(stream: str, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_streams(
+    stream: str, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`bertscore-tm ... <&-` and `>&-`, as some schedulers start programs."""
     (tmp_path / "a.txt").write_text("a cat\n")
     err = io.StringIO()
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setattr(sys, stream, None)
-    files = ["-c", "-" if stream == "stdin" else str(tmp_path / "a.txt"), "-r", str(tmp_path / "a.txt")]
+    files = [
+        "-c",
+        "-" if stream == "stdin" else str(tmp_path / "a.txt"),
+        "-r",
+        str(tmp_path / "a.txt"),
+    ]
     assert main(["score", "-m", tiny("bert"), "-n", "2", *files]) == 2
     assert re.search(r"closed; wanted an open one, or", err.getvalue())

@@ -1,4 +1,5 @@
-"""How the package is built: what may import what, how long things are, what is documented, what an import brings in."""
+"""How the package is built: what may import what, how long things are, what is documented, what an
+import brings in."""
 
 from __future__ import annotations
 
@@ -25,11 +26,22 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 MATHS = ("matching", "scoring", "idf", "baseline", "signature", "references")
 # What they stand on: errors, what the machine can do, tables of names.
 GROUND = ("errors", "machine", "names", "checks", "languages", "byte_sizes")
-HEAVY = ("matplotlib", "pandas", "lightning", "pytorch_lightning", "hydra", "omegaconf", "tensorboard", "bert_score", "sacrebleu")
+HEAVY = (
+    "matplotlib",
+    "pandas",
+    "lightning",
+    "pytorch_lightning",
+    "hydra",
+    "omegaconf",
+    "tensorboard",
+    "bert_score",
+    "sacrebleu",
+)
 
 
 class Import(NamedTuple):
-    """One imported module: `bertscore_tm.x` for our own, else the top-level name; `lazy` inside a function."""
+    """One imported module: `bertscore_tm.x` for our own, else the top-level name; `lazy` inside a
+    function."""
 
     name: str
     lazy: bool
@@ -43,7 +55,9 @@ def _nodes(tree: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
                 yield from _nodes(ast.Module([other], []), lazy)
             continue
         yield node, lazy
-        yield from _nodes(node, lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
+        yield from _nodes(
+            node, lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        )
 
 
 def imports(path: Path, package: str = "bertscore_tm") -> list[Import]:
@@ -53,7 +67,9 @@ def imports(path: Path, package: str = "bertscore_tm") -> list[Import]:
         if isinstance(node, ast.Import):
             found += [Import(_short(alias.name), lazy) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level:
-            assert node.level == 1 or package != "bertscore_tm", f"{path.name} imports from beyond the package"
+            assert node.level == 1 or package != "bertscore_tm", (
+                f"{path.name} imports from beyond the package"
+            )
             names = [node.module] if node.module else [alias.name for alias in node.names]
             found += [Import(f"{package}.{str(name).split('.')[0]}", lazy) for name in names]
         elif isinstance(node, ast.ImportFrom):
@@ -69,7 +85,11 @@ def _short(name: str) -> str:
 @cache
 def own(module: str) -> frozenset[str]:
     """The modules of the package that a module imports, anywhere."""
-    found = {name.partition(".")[2] for name, _ in imports(PACKAGE / f"{module}.py") if name.startswith("bertscore_tm")}
+    found = {
+        name.partition(".")[2]
+        for name, _ in imports(PACKAGE / f"{module}.py")
+        if name.startswith("bertscore_tm")
+    }
     return frozenset(name if name in MODULES else "__init__" for name in found)
 
 
@@ -92,7 +112,9 @@ def below_eagerly(module: str) -> frozenset[str]:
     todo = [module]
     while todo:
         names = others(todo.pop(), lazy=False)
-        for name in {n.partition(".")[2] for n in names if n.startswith("bertscore_tm.")} & {*MODULES} - seen:
+        for name in {n.partition(".")[2] for n in names if n.startswith("bertscore_tm.")} & {
+            *MODULES
+        } - seen:
             seen.add(name)
             todo.append(name)
     return frozenset(seen)
@@ -105,13 +127,15 @@ def others(module: str, lazy: bool = True) -> set[str]:
 def test_the_reader_of_imports_sees_them_all(tmp_path: Path) -> None:
     path = tmp_path / "one.py"
     path.write_text(
-        "import os.path, torch\nfrom typing import TYPE_CHECKING\nfrom . import names, idf\nfrom .baseline import Baseline\n"
+        "import os.path, torch\nfrom typing import TYPE_CHECKING\nfrom . import names, idf\nfrom "
+        ".baseline import Baseline\n"
         "from bertscore_tm.cli import main\nif TYPE_CHECKING:\n    import pandas\n"
         "def f():\n    import transformers\n    def g():\n        from .metric import BERTScore\n"
     )
     found = imports(path)
     assert {name for name, lazy in found if not lazy} == {
-        "os", "torch", "typing", "bertscore_tm.names", "bertscore_tm.idf", "bertscore_tm.baseline", "bertscore_tm.cli",
+        "os", "torch", "typing", "bertscore_tm.names", "bertscore_tm.idf", "bertscore_tm.baseline",
+        "bertscore_tm.cli",
     }  # fmt: skip
     assert {name for name, lazy in found if lazy} == {"transformers", "bertscore_tm.metric"}
 
@@ -140,11 +164,17 @@ def test_matching_and_scoring_know_nothing_above_them() -> None:
     assert own("idf") == {"errors", "machine"}
 
 
-@pytest.mark.parametrize("module", ["flags", "results", "cli", "settings", "checks", "references", "errors"])
+@pytest.mark.parametrize(
+    "module", ["flags", "results", "cli", "settings", "checks", "references", "errors"]
+)
 def test_help_needs_no_torch(module: str) -> None:
     """What the command line imports before there is something to score."""
     reached = {module, *below_eagerly(module)}
-    assert not {name for one in reached for name in others(one, lazy=False)} & {"torch", "torchmetrics", "numpy"}
+    assert not {name for one in reached for name in others(one, lazy=False)} & {
+        "torch",
+        "torchmetrics",
+        "numpy",
+    }
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -158,7 +188,9 @@ def test_one_module_imports_transformers(module: str) -> None:
     assert ("transformers" in others(module)) == (module == "loading")
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name not in ("huggingface", "pretrained", "loading")])
+@pytest.mark.parametrize(
+    "module", [name for name in MODULES if name not in ("huggingface", "pretrained", "loading")]
+)
 def test_transformers_is_reached_lazily_only(module: str) -> None:
     assert not below_eagerly(module) & {"huggingface", "pretrained", "loading"}
 
@@ -185,13 +217,19 @@ def test_pictures_are_imported_lazily(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_package_does_not_know_the_examples(module: str) -> None:
-    names = {path.stem for path in EXAMPLES.glob("*")} | {path.stem for path in EXAMPLES.glob("*/*")}
+    names = {path.stem for path in EXAMPLES.glob("*")} | {
+        path.stem for path in EXAMPLES.glob("*/*")
+    }
     assert "summarizer" in names
     assert not others(module) & (names | {"examples", "tests", "benchmarks"})
 
 
 def test_the_examples_use_the_package() -> None:
-    assert "bertscore_tm" in {name.partition(".")[0] for path in EXAMPLES.rglob("*.py") for name, _ in imports(path, "example")}
+    assert "bertscore_tm" in {
+        name.partition(".")[0]
+        for path in EXAMPLES.rglob("*.py")
+        for name, _ in imports(path, "example")
+    }
 
 
 # ---------------------------------------------------------------- size and documentation
@@ -209,7 +247,11 @@ def test_functions_stay_below_50_lines(module: str) -> None:
     for node, _ in _nodes(ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0]
-            docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(node) and first.end_lineno else 0
+            docstring = (
+                first.end_lineno - first.lineno + 1
+                if ast.get_docstring(node) and first.end_lineno
+                else 0
+            )
             lengths[node.name] = (node.end_lineno or node.lineno) - node.lineno + 1 - docstring
     assert {name: length for name, length in lengths.items() if length > 50} == {}
 
@@ -229,15 +271,24 @@ def test_public_names_are_documented(name: str) -> None:
     assert own_docstring
     assert len(own_docstring) > 20
     for member, value in vars(thing).items() if inspect.isclass(thing) else ():
-        if not member.startswith("_") and callable(getattr(value, "__func__", value)) and name != "Encoder":
+        if (
+            not member.startswith("_")
+            and callable(getattr(value, "__func__", value))
+            and name != "Encoder"
+        ):
             assert inspect.getdoc(getattr(thing, member)), f"{name}.{member}"
 
 
 def test_public_names_are_sorted_and_complete() -> None:
     assert list(bertscore_tm.__all__) == sorted(bertscore_tm.__all__)
-    assert {"BERTScore", "bert_score", "bert_score_collection", "HuggingFaceEncoder", "IdfTable", "Baseline"} <= {
-        *bertscore_tm.__all__
-    }
+    assert {
+        "BERTScore",
+        "bert_score",
+        "bert_score_collection",
+        "HuggingFaceEncoder",
+        "IdfTable",
+        "Baseline",
+    } <= {*bertscore_tm.__all__}
     assert {*bertscore_tm.__all__} == {*bertscore_tm._HOMES, "__version__"}
     assert {*bertscore_tm.__all__} <= {*dir(bertscore_tm)}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -249,10 +300,19 @@ def test_public_names_are_sorted_and_complete() -> None:
 
 def fresh(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a script in a new interpreter; warnings as users see them."""
-    path = os.pathsep.join([str(PACKAGE.parent), *([os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else [])])
+    path = os.pathsep.join(
+        [str(PACKAGE.parent), *([os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else [])]
+    )
     variables = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", **environment}
     variables.pop("PYTHONWARNINGS", None)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=variables, timeout=400, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=variables,
+        timeout=400,
+        check=False,
+    )
 
 
 LOADED = "sorted({name.partition('.')[0] for name in sys.modules})"
@@ -260,12 +320,15 @@ LOADED = "sorted({name.partition('.')[0] for name in sys.modules})"
 
 def test_an_import_is_light_and_silent() -> None:
     done = fresh(
-        f"import sys\nimport bertscore_tm\nassert not {{'torch', 'numpy', 'transformers'}} & set({LOADED})\n"
-        f"import torch, torchmetrics\nbefore = {LOADED}\n[getattr(bertscore_tm, name) for name in bertscore_tm.__all__ "
+        f"import sys\nimport bertscore_tm\nassert not {{'torch', 'numpy', 'transformers'}} & "
+        f"set({LOADED})\n"
+        f"import torch, torchmetrics\nbefore = {LOADED}\n[getattr(bertscore_tm, name) for name in "
+        "bertscore_tm.__all__ "
         "if name not in ('HuggingFaceEncoder',)]\n"
         f"new = set({LOADED}) - set(before)\n"
         f"assert not new & {set(HEAVY) | {'transformers', 'tokenizers', 'scipy', 'sklearn'}}, new\n"
-        "import bertscore_tm.huggingface as h\nassert bertscore_tm.HuggingFaceEncoder is h.HuggingFaceEncoder"
+        "import bertscore_tm.huggingface as h\nassert bertscore_tm.HuggingFaceEncoder is "
+        "h.HuggingFaceEncoder"
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -275,7 +338,8 @@ def test_scoring_is_silent_and_brings_no_pictures(tiny: Any) -> None:
         f"import sys, torch, torchmetrics\nbefore = {LOADED}\nfrom bertscore_tm import BERTScore\n"
         f"metric = BERTScore({tiny('bert')!r}, 2)\nmetric.update([{TEXT[2]!r}], [{TEXT[2]!r}])\n"
         "assert abs(metric.compute().item() - 1) < 1e-6\n"
-        f"new = set({LOADED}) - set(before)\nassert 'transformers' in sys.modules\nassert not new & {set(HEAVY)}, new"
+        f"new = set({LOADED}) - set(before)\nassert 'transformers' in sys.modules\nassert not new "
+        f"& {set(HEAVY)}, new"
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -295,7 +359,12 @@ def test_the_table_of_layers() -> None:
 
 def test_the_tables_of_baselines() -> None:
     folder = files("bertscore_tm") / "baselines"
-    tables = [path for language in folder.iterdir() if language.is_dir() for path in Path(str(language)).rglob("*.tsv")]
+    tables = [
+        path
+        for language in folder.iterdir()
+        if language.is_dir()
+        for path in Path(str(language)).rglob("*.tsv")
+    ]
     assert len(tables) > 50
     for path in tables:
         rows = bertscore_tm.Baseline.load(path).values

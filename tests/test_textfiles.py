@@ -19,8 +19,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bertscore_tm.errors import InvalidValueError
 from bertscore_tm import textfiles
+from bertscore_tm.errors import InvalidValueError
 from bertscore_tm.textfiles import join_references, read_records, read_texts, texts_at
 
 NUL = "\0" if sys.version_info >= (3, 11) else "."  # before that, the csv module writes none

@@ -1,7 +1,8 @@
-"""Tiny random encoders on disk, one a family, each with a tokenizer of its family trained here: nothing is downloaded.
+"""Tiny random encoders on disk, one a family, each with a tokenizer of its family trained here:
+nothing is downloaded.
 
-`build(kind, folder)` writes one. Weights are large (std 0.4), norms and biases random too: a wrong layer, mask or
-position, or one norm more or less, moves a score far more than a tolerance.
+`build(kind, folder)` writes one. Weights are large (std 0.4), norms and biases random too: a wrong
+layer, mask or position, or one norm more or less, moves a score far more than a tolerance.
 """
 
 from __future__ import annotations
@@ -49,15 +50,19 @@ OLD = int(tf.__version__.split(".")[0]) < 5  # transformers 4
 
 @cache
 def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
-    """The "model" entry of a tokenizer.json, trained on `TEXT` with `specials` as its first ids: the same in every process."""
+    """The "model" entry of a tokenizer.json, trained on `TEXT` with `specials` as its first ids:
+    the same in every process."""
     options: dict[str, Any] = {"show_progress": False, "special_tokens": list(specials)}
     unknown = next((s for s in specials if "unk" in s.lower()), None)
     if style == "wordpiece":
         tok = tokenizers.Tokenizer(models.WordPiece(unk_token=unknown))
         tok.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
         tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        # The trainer numbers letters within words as a hash table has them, and breaks ties by number: so they are given.
-        options["special_tokens"] += [f"##{letter}" for letter in sorted({*"".join(TEXT).lower()} - {" "})]
+        # The trainer numbers letters within words as a hash table has them, and breaks ties by
+        # number: so they are given.
+        options["special_tokens"] += [
+            f"##{letter}" for letter in sorted({*"".join(TEXT).lower()} - {" "})
+        ]
         trainer = trainers.WordPieceTrainer(vocab_size=160, **options)
     elif style == "bytes":
         tok = tokenizers.Tokenizer(models.BPE())
@@ -70,10 +75,15 @@ def _trained(style: str, specials: tuple[str, ...]) -> dict[str, Any]:
         trainer = trainers.UnigramTrainer(vocab_size=160, unk_token=unknown, **options)
     tok.train_from_iterator(TEXT, trainer)
     made: dict[str, Any] = json.loads(tok.to_str())["model"]
-    if style == "unigram":  # the scores, and so the order, differ from run to run: frequencies instead, no two alike
+    if (
+        style == "unigram"
+    ):  # the scores, and so the order, differ from run to run: frequencies instead, no two alike
         text, first = "".join(f"▁{line}" for line in TEXT).replace(" ", "▁"), len(specials)
         pieces = enumerate(sorted(piece for piece, _ in made["vocab"][first:]))
-        made["vocab"][first:] = [(piece, round(math.log(text.count(piece) / len(text)) - i / 997, 6)) for i, piece in pieces]
+        made["vocab"][first:] = [
+            (piece, round(math.log(text.count(piece) / len(text)) - i / 997, 6))
+            for i, piece in pieces
+        ]
     return made
 
 
@@ -83,18 +93,24 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="tiny-")
 
 
-def _of_class(name: str, vocabulary: dict[str, Any], files: dict[str, bytes], **options: Any) -> Tokenizer:
+def _of_class(
+    name: str, vocabulary: dict[str, Any], files: dict[str, bytes], **options: Any
+) -> Tokenizer:
     """A tokenizer of the class `name`.
 
-    transformers 5 has one class, which takes the vocabulary. transformers 4 has a slow one, which takes files, and a fast one,
-    which it makes of the slow one: saved, they leave what either loads, so that bert-score runs with the slow one, as it does.
+    transformers 5 has one class, which takes the vocabulary. transformers 4 has a slow one, which
+    takes files, and a fast one,
+    which it makes of the slow one: saved, they leave what either loads, so that bert-score runs
+        with the slow one, as it does.
     """
     if not OLD:
         return getattr(tf, name)(**vocabulary, **options)
     folder = Path(tempfile.mkdtemp(dir=_scratch().name))
     for argument, content in files.items():
         (folder / argument).write_bytes(content)
-    return getattr(tf, f"{name}Fast")(**{argument: str(folder / argument) for argument in files}, **options)
+    return getattr(tf, f"{name}Fast")(
+        **{argument: str(folder / argument) for argument in files}, **options
+    )
 
 
 def _wordpiece(name: str, *specials: str) -> Tokenizer:
@@ -108,24 +124,39 @@ def _bytes(name: str, *specials: str, **options: Any) -> Tokenizer:
     vocab, merges = dict(made["vocab"]), [tuple(pair) for pair in made["merges"]]
     lines = "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in merges)
     files = {"vocab_file": json.dumps(vocab).encode(), "merges_file": lines.encode()}
-    return _of_class(name, {"vocab": vocab, "merges": merges}, files, **{"add_prefix_space": True, **options})
+    return _of_class(
+        name, {"vocab": vocab, "merges": merges}, files, **{"add_prefix_space": True, **options}
+    )
 
 
 def _unigram(name: str, *specials: str, head: tuple[str, ...] = (), **options: Any) -> Tokenizer:
-    """`head`: what a file of SentencePiece starts with, where the class makes `specials` of something else."""
+    """`head`: what a file of SentencePiece starts with, where the class makes `specials` of
+    something else."""
     vocab = [(piece, score) for piece, score in _trained("unigram", specials)["vocab"]]
     file = [(piece, 0.0) for piece in head or specials] + vocab[len(specials) :]
-    return _of_class(name, {"vocab": vocab}, {"vocab_file": _sentencepiece(file, len(head or specials))}, **options)
+    return _of_class(
+        name,
+        {"vocab": vocab},
+        {"vocab_file": _sentencepiece(file, len(head or specials))},
+        **options,
+    )
 
 
 def _sentencepiece(vocab: list[tuple[str, float]], specials: int) -> bytes:
-    """A file of SentencePiece that holds `vocab` and changes no character; its first `specials` entries are no text."""
+    """A file of SentencePiece that holds `vocab` and changes no character; its first `specials`
+    entries are no text."""
     from sentencepiece import sentencepiece_model_pb2 as proto
 
     model = proto.ModelProto()
     kinds = proto.ModelProto.SentencePiece
     for i, (piece, score) in enumerate(vocab):
-        kind = kinds.NORMAL if i >= specials else kinds.UNKNOWN if "unk" in piece.lower() else kinds.CONTROL
+        kind = (
+            kinds.NORMAL
+            if i >= specials
+            else kinds.UNKNOWN
+            if "unk" in piece.lower()
+            else kinds.CONTROL
+        )
         model.pieces.add(piece=piece, score=score, type=kind)
         if kind == kinds.UNKNOWN:
             model.trainer_spec.unk_id, model.trainer_spec.unk_piece = i, piece
@@ -135,16 +166,25 @@ def _sentencepiece(vocab: list[tuple[str, float]], specials: int) -> bytes:
     return content
 
 
-def _generic(style: str, template: str, names: dict[str, str], specials: tuple[str, ...], **options: Any) -> Tokenizer:
-    """A tokenizer that belongs to no family: a tokenizer.json and the names of its special tokens."""
+def _generic(
+    style: str, template: str, names: dict[str, str], specials: tuple[str, ...], **options: Any
+) -> Tokenizer:
+    """A tokenizer that belongs to no family: a tokenizer.json and the names of its special
+    tokens."""
     made = _trained(style, specials)
     if style == "wordpiece":
-        tok = tokenizers.Tokenizer(models.WordPiece(vocab=made["vocab"], unk_token=names["unk_token"]))
+        tok = tokenizers.Tokenizer(
+            models.WordPiece(vocab=made["vocab"], unk_token=names["unk_token"])
+        )
         tok.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
         tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     else:
-        tok = tokenizers.Tokenizer(models.BPE(vocab=made["vocab"], merges=[tuple(m) for m in made["merges"]]))
-        tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.setdefault("add_prefix_space", True))
+        tok = tokenizers.Tokenizer(
+            models.BPE(vocab=made["vocab"], merges=[tuple(m) for m in made["merges"]])
+        )
+        tok.pre_tokenizer = pre_tokenizers.ByteLevel(
+            add_prefix_space=options.setdefault("add_prefix_space", True)
+        )
     tok.add_special_tokens(list(specials))
     marks = [(mark, specials.index(mark)) for mark in template.split() if mark != "$A"]
     tok.post_processor = processors.TemplateProcessing(single=template, special_tokens=marks)
@@ -153,7 +193,9 @@ def _generic(style: str, template: str, names: dict[str, str], specials: tuple[s
 
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-FAIRSEQ_NAMES = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), FAIRSEQ, strict=True))
+FAIRSEQ_NAMES = dict(
+    zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), FAIRSEQ, strict=True)
+)
 SPM_HEAD = ("<unk>", "<s>", "</s>")  # of the files of the families that number as fairseq does
 MARKED = {**FAIRSEQ_NAMES, "cls_token": "<s>", "sep_token": "</s>"}
 
@@ -167,8 +209,19 @@ def _ids(tok: Tokenizer) -> dict[str, Any]:
 
 def _sizes(tok: Tokenizer, **more: Any) -> dict[str, Any]:
     """The names that most configurations share."""
-    sizes = {"vocab_size": len(tok), "hidden_size": 32, "num_hidden_layers": LAYERS, "num_attention_heads": 2}
-    return {**sizes, "intermediate_size": 64, "max_position_embeddings": POSITIONS, **_ids(tok), **more}
+    sizes = {
+        "vocab_size": len(tok),
+        "hidden_size": 32,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": 2,
+    }
+    return {
+        **sizes,
+        "intermediate_size": 64,
+        "max_position_embeddings": POSITIONS,
+        **_ids(tok),
+        **more,
+    }
 
 
 def _seq2seq(tok: Tokenizer) -> dict[str, Any]:
@@ -192,7 +245,8 @@ def _randomize(model: torch.nn.Module) -> None:
 
 
 class Kind(NamedTuple):
-    """How one kind is made; `limit` is the number of tokens that fit: by its position table, else by its tokenizer."""
+    """How one kind is made; `limit` is the number of tokens that fit: by its position table, else
+    by its tokenizer."""
 
     tokenizer: Callable[[], Tokenizer]
     model: Callable[[Tokenizer], torch.nn.Module]
@@ -216,7 +270,12 @@ def _distilbert(tok: Tokenizer) -> torch.nn.Module:
 
 
 def _deberta(tok: Tokenizer, **more: Any) -> torch.nn.Module:
-    shape = {"relative_attention": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+    shape = {
+        "relative_attention": True,
+        "position_buckets": 8,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+    }
     kind = {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0}
     return tf.DebertaV2Model(tf.DebertaV2Config(**_sizes(tok, **shape, **kind, **more)))
 
@@ -227,24 +286,49 @@ def _xlnet(tok: Tokenizer) -> torch.nn.Module:
 
 
 def _t5(tok: Tokenizer) -> torch.nn.Module:
-    size = {"vocab_size": len(tok), "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": LAYERS, "num_heads": 2}
-    return tf.T5Model(tf.T5Config(**size, pad_token_id=tok.pad_token_id, eos_token_id=tok.eos_token_id))
+    size = {
+        "vocab_size": len(tok),
+        "d_model": 32,
+        "d_kv": 16,
+        "d_ff": 64,
+        "num_layers": LAYERS,
+        "num_heads": 2,
+    }
+    return tf.T5Model(
+        tf.T5Config(**size, pad_token_id=tok.pad_token_id, eos_token_id=tok.eos_token_id)
+    )
 
 
 def _gpt2(tok: Tokenizer) -> torch.nn.Module:
-    size = {"vocab_size": len(tok), "n_embd": 32, "n_layer": LAYERS, "n_head": 2, "n_positions": POSITIONS}
-    return tf.GPT2Model(tf.GPT2Config(**size, bos_token_id=tok.bos_token_id, eos_token_id=tok.eos_token_id))
+    size = {
+        "vocab_size": len(tok),
+        "n_embd": 32,
+        "n_layer": LAYERS,
+        "n_head": 2,
+        "n_positions": POSITIONS,
+    }
+    return tf.GPT2Model(
+        tf.GPT2Config(**size, bos_token_id=tok.bos_token_id, eos_token_id=tok.eos_token_id)
+    )
 
 
 def _modernbert(tok: Tokenizer) -> torch.nn.Module:
     ids = {"cls_token_id": tok.cls_token_id, "sep_token_id": tok.sep_token_id}
-    local = {"local_attention": 8, "global_attn_every_n_layers": 3}  # local layers see 4 tokens each way
+    local = {
+        "local_attention": 8,
+        "global_attn_every_n_layers": 3,
+    }  # local layers see 4 tokens each way
     return tf.ModernBertModel(tf.ModernBertConfig(**_sizes(tok, **ids, **local)))
 
 
 def _xlm(tok: Tokenizer) -> torch.nn.Module:
     size = {"vocab_size": len(tok), "emb_dim": 32, "n_layers": LAYERS, "n_heads": 2}
-    ids = {"pad_index": tok.pad_token_id, "pad_token_id": tok.pad_token_id, "bos_index": 0, "eos_index": 2}
+    ids = {
+        "pad_index": tok.pad_token_id,
+        "pad_token_id": tok.pad_token_id,
+        "bos_index": 0,
+        "eos_index": 2,
+    }
     return tf.XLMModel(tf.XLMConfig(**size, **ids, unk_index=3, max_position_embeddings=POSITIONS))
 
 
@@ -284,26 +368,44 @@ KINDS: dict[str, Kind] = {
     "roberta": Kind(_roberta_tokenizer, _roberta),
     "xlm-roberta": Kind(
         lambda: _unigram("XLMRobertaTokenizer", *FAIRSEQ, head=SPM_HEAD),
-        lambda tok: tf.XLMRobertaModel(tf.XLMRobertaConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
+        lambda tok: tf.XLMRobertaModel(
+            tf.XLMRobertaConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))
+        ),
     ),
     "distilbert": Kind(lambda: _wordpiece("DistilBertTokenizer", *BERT), _distilbert),
     "albert": Kind(
         lambda: _unigram("AlbertTokenizer", "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
         lambda tok: tf.AlbertModel(tf.AlbertConfig(**_sizes(tok, embedding_size=16))),
     ),
-    "electra": Kind(_bert_tokenizer, lambda tok: tf.ElectraModel(tf.ElectraConfig(**_sizes(tok, embedding_size=16)))),
+    "electra": Kind(
+        _bert_tokenizer,
+        lambda tok: tf.ElectraModel(tf.ElectraConfig(**_sizes(tok, embedding_size=16))),
+    ),
     "mpnet": Kind(
         lambda: _wordpiece("MPNetTokenizer", "<s>", "<pad>", "</s>", "[UNK]", "<mask>"),
-        lambda tok: tf.MPNetModel(tf.MPNetConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
+        lambda tok: tf.MPNetModel(
+            tf.MPNetConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))
+        ),
     ),
     "deberta-v2": Kind(_deberta_tokenizer, _deberta),
     "camembert": Kind(
         _camembert_tokenizer,
-        lambda tok: tf.CamembertModel(tf.CamembertConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))),
+        lambda tok: tf.CamembertModel(
+            tf.CamembertConfig(**_sizes(tok, max_position_embeddings=POSITIONS + 2))
+        ),
     ),
     "xlnet": Kind(_xlnet_tokenizer, _xlnet, limit=128),
-    "t5": Kind(lambda: _unigram("T5Tokenizer", "<pad>", "</s>", "<unk>", extra_ids=4, add_prefix_space=True), _t5, limit=128),
-    "bart": Kind(lambda: _bytes("BartTokenizer", *FAIRSEQ), lambda tok: tf.BartModel(tf.BartConfig(**_seq2seq(tok)))),
+    "t5": Kind(
+        lambda: _unigram(
+            "T5Tokenizer", "<pad>", "</s>", "<unk>", extra_ids=4, add_prefix_space=True
+        ),
+        _t5,
+        limit=128,
+    ),
+    "bart": Kind(
+        lambda: _bytes("BartTokenizer", *FAIRSEQ),
+        lambda tok: tf.BartModel(tf.BartConfig(**_seq2seq(tok))),
+    ),
     "mbart": Kind(
         lambda: _unigram("MBartTokenizer", *FAIRSEQ, head=SPM_HEAD, src_lang="en_XX"),
         lambda tok: tf.MBartModel(tf.MBartConfig(**_seq2seq(tok))),
@@ -321,12 +423,23 @@ FAMILIES = tuple(KINDS)
 KINDS |= {
     "bert-left-padding": Kind(_bert_tokenizer, _bert, settings={"padding_side": "left"}),
     "bert-no-limit": Kind(_bert_tokenizer, _bert, settings={"model_max_length": None}),
-    "bert-no-markers": Kind(lambda: _generic("wordpiece", "$A", {"unk_token": "[UNK]", "pad_token": "[PAD]"}, BERT), _bert),
-    "bert-no-pad": Kind(
-        lambda: _generic("wordpiece", "[CLS] $A [SEP]", {f"{n}_token": f"[{n.upper()}]" for n in ("unk", "cls", "sep")}, BERT),
+    "bert-no-markers": Kind(
+        lambda: _generic("wordpiece", "$A", {"unk_token": "[UNK]", "pad_token": "[PAD]"}, BERT),
         _bert,
     ),
-    "bert-dropout": Kind(_bert_tokenizer, lambda tok: _bert(tok, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)),
+    "bert-no-pad": Kind(
+        lambda: _generic(
+            "wordpiece",
+            "[CLS] $A [SEP]",
+            {f"{n}_token": f"[{n.upper()}]" for n in ("unk", "cls", "sep")},
+            BERT,
+        ),
+        _bert,
+    ),
+    "bert-dropout": Kind(
+        _bert_tokenizer,
+        lambda tok: _bert(tok, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5),
+    ),
     "bert-half": Kind(_bert_tokenizer, _bert, half=True),
     "deberta-v2-conv": Kind(_deberta_tokenizer, lambda tok: _deberta(tok, conv_kernel_size=3)),
     "roberta-no-prefix": Kind(lambda: _roberta_tokenizer(add_prefix_space=False), _roberta),
@@ -335,23 +448,33 @@ KINDS |= {
     ),
     "roberta-no-limit": Kind(_roberta_tokenizer, _roberta, settings={"model_max_length": None}),
     "gpt2-no-prefix": Kind(lambda: _gpt2_tokenizer(add_prefix_space=False), _gpt2),
-    "t5-bytes": Kind(lambda: tf.ByT5Tokenizer(extra_ids=0), _t5, limit=None),  # a tokenizer in pure Python
+    "t5-bytes": Kind(
+        lambda: tf.ByT5Tokenizer(extra_ids=0), _t5, limit=None
+    ),  # a tokenizer in pure Python
 }
 """And awkward ones."""
 
-SPACED = {"roberta-no-prefix": "roberta", "roberta-generic-no-prefix": "roberta", "gpt2-no-prefix": "gpt2"}
-"""Kinds saved without a prefix space, and the kind with the same weights and vocabulary that has it."""
+SPACED = {
+    "roberta-no-prefix": "roberta",
+    "roberta-generic-no-prefix": "roberta",
+    "gpt2-no-prefix": "gpt2",
+}
+"""Kinds saved without a prefix space, and the kind with the same weights and vocabulary that has
+it."""
 
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """No bars and no messages of transformers within, nor PyTorch's on what transformers 4 uses of it."""
+    """No bars and no messages of transformers within, nor PyTorch's on what transformers 4 uses of
+    it."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"`torch\.jit\.script` is deprecated", DeprecationWarning)
+            warnings.filterwarnings(
+                "ignore", r"`torch\.jit\.script` is deprecated", DeprecationWarning
+            )
             yield
     finally:
         logging.set_verbosity(level)
@@ -374,5 +497,7 @@ def build(kind: str, folder: Path) -> Path:
         tokenizer.save_pretrained(path)
     settings = path / "tokenizer_config.json"
     entries = {**json.loads(settings.read_text()), **made.settings}
-    settings.write_text(json.dumps({name: value for name, value in entries.items() if value is not None}))
+    settings.write_text(
+        json.dumps({name: value for name, value in entries.items() if value is not None})
+    )
     return path

@@ -80,9 +80,11 @@ def encode_batch(
         InvalidValueError: if it has another shape than it should.
     """
     lengths = [len(row) for row in ids]
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    padded = torch.zeros(mask.shape, dtype=torch.int64)
-    padded[mask] = torch.tensor([i for row in ids for i in row], dtype=torch.int64)
+    cpu = torch.device("cpu")  # whatever the default device of the process is
+    column = torch.arange(max(lengths), device=cpu)
+    mask = column < torch.tensor(lengths, device=cpu)[:, None]
+    padded = torch.zeros(mask.shape, dtype=torch.int64, device=cpu)
+    padded[mask] = torch.tensor([i for row in ids for i in row], dtype=torch.int64, device=cpu)
     hidden = encoder.hidden_states(_sent(padded, device), _sent(mask.long(), device), layers)
     if not isinstance(hidden, Tensor):
         raise InvalidTypeError(

@@ -24,15 +24,23 @@ def undisturbed(device: torch.device) -> Iterator[None]:
     Whatever autocast, inference mode, default dtype or precision of products the caller has set.
     """
     _enter()
+    autocast = torch.autocast(device.type, enabled=False)
     try:
-        with (
-            torch.inference_mode(False),
-            torch.no_grad(),
-            torch.autocast(device.type, enabled=False),
-        ):
+        with torch.inference_mode(False), torch.no_grad(), autocast, _default_device(device):
             yield
     finally:
         _leave()
+
+
+@contextmanager
+def _default_device(device: torch.device) -> Iterator[None]:
+    """New tensors of others' code come to the device at hand, where they would go elsewhere."""
+    default = getattr(torch, "get_default_device", lambda: device)  # came with PyTorch 2.3
+    if default().type in ("cpu", device.type):
+        yield  # entering a device slows every call of PyTorch a little
+    else:
+        with device:
+            yield
 
 
 def _enter() -> None:

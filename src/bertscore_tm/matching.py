@@ -85,8 +85,9 @@ class Matches:
     @classmethod
     def empty(cls, layers: int) -> Matches:
         """No pairs."""
-        nothing = torch.zeros(0, dtype=torch.int32)
-        side = Side(torch.zeros(0, layers, dtype=torch.float32), nothing, nothing)
+        nothing = torch.zeros(0, dtype=torch.int32, device="cpu")
+        similarity = torch.zeros(0, layers, dtype=torch.float32, device="cpu")
+        side = Side(similarity, nothing, nothing)
         return cls(side, side)
 
     def pack(self) -> dict[str, Tensor]:

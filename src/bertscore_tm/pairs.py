@@ -46,7 +46,7 @@ class Matched:
     @classmethod
     def empty(cls, layers: int) -> Matched:
         """No rows."""
-        nothing = torch.zeros(0, dtype=torch.int32)
+        nothing = torch.zeros(0, dtype=torch.int32, device="cpu")
         return cls(Matches.empty(layers), nothing, nothing.reshape(0, len(diagnosis.COUNTS)))
 
     def pack(self) -> dict[str, Tensor]:
@@ -204,7 +204,8 @@ def _count(texts: list[TokenizedText], rows: list[tuple[int, list[int]]]) -> Ten
         )
         for pred, refs in rows
     ]
-    return torch.tensor(counts, dtype=torch.int32).reshape(-1, len(diagnosis.COUNTS))
+    found = torch.tensor(counts, dtype=torch.int32, device="cpu")
+    return found.reshape(-1, len(diagnosis.COUNTS))
 
 
 @contextmanager

@@ -79,7 +79,9 @@ class Plan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles carry settings and encoder; they lead back to its engine where that lives."""
-        return type(self), (self.settings, self.encoder, self.lease.engine.key)
+        key = self.lease.engine.key
+        named = {"encoder_name": self.encoder_name}  # the engine's encoder may be called otherwise
+        return type(self), (self.settings, self.encoder, key), named
 
     def meaning(self) -> dict[str, object]:
         """What each setting means here, by its name: for signature and fingerprint."""

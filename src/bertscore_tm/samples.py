@@ -42,8 +42,9 @@ class SampleStates(PackedMetric):
         layers = len(self.pipeline.layers)
         nothing = Matched.empty(layers)
         self.add_packed("counts", nothing.counts)
-        self.add_packed("scores", torch.zeros(0, layers * len(SCORE_NAMES), dtype=torch.float32))
-        self.add_packed("sample_ids", torch.zeros(0, 2, dtype=torch.int64))  # id, digest of texts
+        self.add_packed("scores", torch.zeros(0, layers * len(SCORE_NAMES), device="cpu").float())
+        ids = torch.zeros(0, 2, dtype=torch.int64, device="cpu")  # id, digest of texts
+        self.add_packed("sample_ids", ids)
         for name, value in nothing.pack().items() if self._keeps_matches else ():
             self.add_packed(name, value)
 

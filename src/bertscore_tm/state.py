@@ -37,6 +37,12 @@ class PackedMetric(Metric):
     if TYPE_CHECKING:  # TorchScript cannot read it
         _packed: dict[str, Tensor]
 
+    def __init__(self, **kwargs: Any) -> None:
+        """Arguments as of `torchmetrics.Metric`."""
+        super().__init__(**kwargs)
+        if self._device.type == "meta":  # made under it, with a module that gets its device later
+            self._device = torch.device("cpu")
+
     def add_packed(self, name: str, empty: Tensor) -> None:
         """Add a list state whose parts are concatenated; ``empty`` is a part without rows."""
         self.add_state(name, [], "cat")
@@ -165,12 +171,15 @@ class PackedMetric(Metric):
         self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()
     ) -> nn.Module:
         # `module.half()` or a bf16-true trainer would cast the states: they follow the device only.
+        # And `to_empty` would leave nothing in them.
         device = fn(torch.zeros(1, device=self.device)).device
+        if device.type == "meta":
+            device = self.device
         super()._apply(fn, exclude_state=tuple(self._defaults))
         for holder in (self._defaults, self.__dict__):
             for name in self._defaults:
                 holder[name] = moved(holder[name], device)
-        self._computed = None
+        self._device, self._computed = device, None
         return self
 
 
