@@ -137,9 +137,7 @@ def difference(kind: str, layer: int, idf: bool) -> str | None:
             "takes the output after the final norm, which transformers 4 has not in the last state"
         )
     if kind == "t5" and not idf:
-        return (
-            "gives the end token weight 1: T5 knows it as eos, and only cls and sep get weight 0"
-        )
+        return "gives the end token weight 1: T5 knows it as eos, and only cls and sep get weight 0"
     if kind == "xlm" and not idf:
         return "gives the start token weight 1: XLM knows it as bos, and only cls and sep get 0"
     return None
