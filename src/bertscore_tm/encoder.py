@@ -103,6 +103,14 @@ class Encoder(ABC):
         """What must be equal for states to be mixed: across processes, merged and saved metrics."""
         return f"{self.name}@{self.version}"
 
+    def weights_digest(self) -> int:
+        """A number that changes with the weights, where these may change; 0: they do not.
+
+        What scored first since the last reset must be the same on all ranks, and is the version in
+        the signature.
+        """
+        return 0
+
     @abstractmethod
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Split texts into tokens, in order."""
@@ -133,7 +141,7 @@ class Encoder(ABC):
 _WANTED = {str: "a text", Integral: "an integer", Iterable: "integers"}
 _REQUIRED = ("name", "version", "tokenizer_id", "depth", "tokenize", "hidden_states")
 _OPTIONAL: tuple[str, ...] = ("default_layers", "layer_is_guessed", "frozen", "identity", "limit")
-_OPTIONAL += ("overflow", "dtype", "sharing_key", "pieces", "release")
+_OPTIONAL += ("overflow", "dtype", "sharing_key", "pieces", "release", "weights_digest")
 
 
 class _Adapted(Encoder):

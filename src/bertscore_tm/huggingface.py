@@ -15,7 +15,7 @@ from .loading import load_tokenizer
 from .names import Source, find_source, tuned_layer
 from .pretrained import CustomModel, NamedModel
 from .settings import ABOUT
-from .tokenizing import Tokenizer, position_limit
+from .tokenizing import Tokenizer
 
 
 class HuggingFaceEncoder(Encoder):
@@ -93,7 +93,7 @@ class HuggingFaceEncoder(Encoder):
         self.sharing_key: tuple[object, ...] = key
 
     def _set_tokenizer(self, given: Any, max_length: int | None) -> None:
-        self._limits = position_limit(self._model.config), max_length, self.overflow
+        self._limits = self._model.positions, max_length, self.overflow
         # A tokenizer of another repository has revisions of its own.
         revision = self._model.revision if given is None else None
         named = isinstance(given, (str, os.PathLike))
@@ -141,7 +141,13 @@ class HuggingFaceEncoder(Encoder):
     def identity(self) -> str:
         """Name and version; of a folder the version alone: elsewhere it may be called otherwise."""
         source = self._model.source
-        return self.version if source is not None and source.folder else super().identity
+        if source is None:  # its weights may change: `weights_digest` tells them
+            return self.name
+        return self.version if source.folder else super().identity
+
+    def weights_digest(self) -> int:
+        """A number for the weights of a custom model as they are now; 0 for one that was loaded."""
+        return self._model.weights_digest()
 
     @property
     def location(self) -> str:

@@ -210,8 +210,11 @@ class BERTScore(SampleStates):
 
     @property
     def signature(self) -> str:
-        """One line that says how the score is made; equal for equal settings."""
-        return self.pipeline.signature()
+        """One line that says how the score is made; equal for equal settings.
+
+        A custom model stands in it with the weights that scored first since the last reset.
+        """
+        return self.pipeline.signature(int(self.weights))
 
     @property
     def layers(self) -> tuple[int, ...]:

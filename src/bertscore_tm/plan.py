@@ -83,13 +83,19 @@ class Plan:
         named = {"encoder_name": self.encoder_name}  # the engine's encoder may be called otherwise
         return type(self), (self.settings, self.encoder, key), named
 
-    def meaning(self) -> dict[str, object]:
-        """What each setting means here, by its name: for signature and fingerprint."""
+    def meaning(self, digest: int = 0) -> dict[str, object]:
+        """What each setting means here, by its name: for signature and fingerprint.
+
+        Args:
+            digest: `Encoder.weights_digest` of the weights that are meant; 0: as they are now.
+        """
+        digest = digest or self.encoder.weights_digest()
+        version = f"{digest - 1:08x}" if digest else self.encoder.version
         encoder, s = self.encoder, self.settings
         layers = ",".join(map(str, self.layers))
         return {
             **{name: getattr(s, name) for name in ABOUT},
-            "model_name_or_path": f"{self.encoder_name}@{encoder.version}",
+            "model_name_or_path": f"{self.encoder_name}@{version}",
             "num_layers": f"{layers}(default)" if self.layer_is_default else layers,
             "max_length": encoder.limit or ("own" if encoder.overflow == "own" else "any"),
             "overflow": encoder.overflow,
@@ -101,9 +107,9 @@ class Plan:
             "empty_score": f"{float(s.empty_score):g}",
         }
 
-    def signature(self) -> str:
-        """One line that identifies the run."""
-        meaning = self.meaning()
+    def signature(self, digest: int = 0) -> str:
+        """One line that identifies the run; ``digest`` as in `meaning`."""
+        meaning = self.meaning(digest)
         parts = {
             about.label or name: meaning[name]
             for name, about in ABOUT.items()

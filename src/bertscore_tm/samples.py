@@ -20,7 +20,7 @@ from .pairs import Matched
 from .pipeline import Pipeline
 from .references import SCORE_NAMES
 from .rows import Rows
-from .signature import same_fingerprint
+from .signature import refuse_other_weights, same_fingerprint, same_weights
 from .state import PackedMetric, has_rows, list_parts, moved
 
 
@@ -30,6 +30,7 @@ class SampleStates(PackedMetric):
     if TYPE_CHECKING:  # TorchScript cannot read these
         pipeline: Pipeline
         fingerprint: Tensor
+        weights: Tensor
         counts: list[Tensor]
         scores: list[Tensor]
         sample_ids: list[Tensor]
@@ -39,6 +40,8 @@ class SampleStates(PackedMetric):
         self._keeps_matches = self.pipeline.weighting.needs_epoch  # else scores
         own = self.pipeline.fingerprint().to(self.device)
         self.add_state("fingerprint", own, same_fingerprint)
+        nobody = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self.add_state("weights", nobody, same_weights)  # of what has scored; 0 if that is fixed
         layers = len(self.pipeline.layers)
         nothing = Matched.empty(layers)
         self.add_packed("counts", nothing.counts)
@@ -70,6 +73,8 @@ class SampleStates(PackedMetric):
             added["sample_ids"] = torch.tensor(pairs, dtype=torch.int64, device=self.device)
         for name, value in added.items():
             getattr(self, name).append(value)
+        if not self.pipeline.encoder.frozen and not int(self.weights):
+            self.weights = torch.full_like(self.weights, self.pipeline.encoder.weights_digest())
 
     def collect_samples(self, gather: syncing.Gather, rank: int) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, ids and counts of all ranks, each sample once and in the order of the ids.
@@ -79,8 +84,9 @@ class SampleStates(PackedMetric):
         size = [_size(self.counts), _size(self.sample_ids)]
         sizes = torch.tensor(size, dtype=torch.int64, device=self.device)
         rules = self.pipeline.fingerprint(("matches", "scores")).to(self.device)
-        heads = torch.stack(gather(torch.cat([self.fingerprint, rules, sizes])))
-        same_fingerprint(heads[:, :-2])
+        heads = torch.stack(gather(torch.cat([self.fingerprint, rules, self.weights, sizes])))
+        same_fingerprint(heads[:, :-3])
+        refuse_other_weights(heads[:, -3])
         rows, with_id = heads[:, -2:].sum(0).tolist()
         syncing.refuse_mixed_ids(rows, with_id)
         ids = [self.packed("sample_ids")] * len(heads)
@@ -126,6 +132,7 @@ class SampleStates(PackedMetric):
         if isinstance(state, dict) and state.keys() >= self._defaults.keys():
             state = {name: moved(value, self.device) for name, value in state.items()}
             same_fingerprint(torch.stack([self.fingerprint, state["fingerprint"]]))
+            refuse_other_weights(torch.cat([self.weights, state["weights"]]))
             sizes = [[_size(s[n]) for s in (state, self.metric_state)] for n in _ROWS]
             if all(sizes[0]):
                 syncing.refuse_mixed_ids(*map(sum, sizes))

@@ -50,6 +50,22 @@ def same_fingerprint(fingerprints: Tensor) -> Tensor:
     return first
 
 
+def same_weights(digests: Tensor) -> Tensor:
+    """The reduction of the weights state: the first of ``[n, 1]`` that is not 0, ``[1]``."""
+    known = digests[digests != 0]
+    return known[:1] if len(known) else digests[0]
+
+
+def refuse_other_weights(digests: Tensor) -> None:
+    """Raise InvalidValueError if scores of one encoder with different weights are to be mixed."""
+    if len(digests[digests != 0].unique()) > 1:
+        raise InvalidValueError(
+            "got scores of a custom encoder with different weights; wanted the same on all ranks "
+            "and in all merged metrics: score after the ranks have been made equal (DDP does so "
+            "when training begins), or call reset()"
+        )
+
+
 def _plain(value: object) -> str:
     return "".join(c if c.isprintable() and c not in "|" else "?" for c in str(value)).replace(
         " ", "_"
