@@ -254,3 +254,82 @@ def test_a_bug_is_seen_as_a_bug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         cli.main(
             ["score", "-c", str(tmp_path / "a.txt"), "-r", str(tmp_path / "a.txt"), "-m", "minilm"]
         )
+
+
+# ---------------------------------------------------------------- weights that change
+
+
+@pytest.fixture
+def trained(tiny: Any) -> tuple[Any, Any]:
+    import transformers
+
+    path = tiny("bert")
+    return (
+        transformers.AutoModel.from_pretrained(path),
+        transformers.AutoTokenizer.from_pretrained(path),
+    )
+
+
+def step(model: nn.Module, by: float = 0.01) -> None:
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(by)
+
+
+def test_the_version_is_that_of_the_weights_that_scored(trained: Any) -> None:
+    model, tokenizer = trained
+    metric = BERTScore(HuggingFaceEncoder(model, tokenizer, 2))
+    made = metric.signature
+    step(model)
+    assert metric.signature != made  # nothing has scored yet: the weights as they are now
+    metric.update(["a dog"], ["a cat"])
+    scored = metric.signature
+    step(model)
+    assert metric.signature == scored
+    metric(["rain"], ["rain fell"])
+    assert metric.signature == scored  # the first since the last reset
+    metric.reset()
+    metric.update(["a dog"], ["a cat"])
+    assert metric.signature not in (made, scored)
+
+
+def test_other_weights_are_not_merged(trained: Any) -> None:
+    model, tokenizer = trained
+    encoder = HuggingFaceEncoder(model, tokenizer, 2)
+    one, same, empty, other = (BERTScore(encoder) for _ in range(4))
+    for metric in (one, same):
+        metric.update(["a dog"], ["a cat"])
+    step(model)
+    other.update(["rain"], ["rain fell"])
+    before = one.compute()
+    with pytest.raises(ValueError, match="custom encoder with different weights; wanted the same"):
+        one.merge_state(other)
+    assert one.compute() == before
+    one.merge_state(same)
+    one.merge_state(empty)
+    assert one.compute() == pytest.approx(float(before), abs=1e-7)
+
+
+@pytest.mark.parametrize("difference, refused", [(0, False), (1, True)])
+def test_ranks_score_with_the_same_weights(trained: Any, difference: int, refused: bool) -> None:
+    """Another rank answers with what this one sends, but for the digest of its weights."""
+    model, tokenizer = trained
+    step(model, 0.5)  # drawn differently on each rank, before DDP makes them equal
+
+    def two_ranks(tensor: Tensor, group: Any = None) -> list[Tensor]:
+        other = tensor.clone()
+        if tensor.ndim == 1 and tensor.dtype == torch.int64 and len(tensor) > 10:
+            other[-3] += difference  # fingerprints, weights, rows, ids
+        return [tensor, other]
+
+    metric = BERTScore(
+        HuggingFaceEncoder(model, tokenizer, 2),
+        dist_sync_fn=two_ranks,
+        distributed_available_fn=lambda: True,
+    )
+    metric.update(["a dog"], ["a cat"])
+    if refused:
+        with pytest.raises(ValueError, match="score after the ranks have been made equal"):
+            metric.compute()
+    else:
+        assert 0 < float(metric.compute()) < 1
