@@ -33,26 +33,45 @@ def evaluate(cfg: DictConfig) -> float:
     scores: dict[str, Tensor] = metric.compute()
 
     folder = Path(cfg.paths.output_dir)
-    samples = [{"id": i, **{name: f"{value[i]:.6f}" for name, value in scores.items()}} for i in range(len(preds))]
+    samples = [
+        {"id": i, **{name: f"{value[i]:.6f}" for name, value in scores.items()}}
+        for i in range(len(preds))
+    ]
     write_tsv(folder / "samples.tsv", samples, list(samples[0]))
-    layers = [name.removesuffix("f1").strip("_") or f"layer_{metric.scorer.layers[0]}" for name in scores if name.endswith("f1")]
+    layers = [
+        name.removesuffix("f1").strip("_") or f"layer_{metric.scorer.layers[0]}"
+        for name in scores
+        if name.endswith("f1")
+    ]
     means = [float(value.double().mean()) for value in scores.values()]
     table = [
-        {"layer": layer.removeprefix("layer_"), **{name: f"{value:.6f}" for name, value in zip(SCORES, row, strict=True)}}
+        {
+            "layer": layer.removeprefix("layer_"),
+            **{name: f"{value:.6f}" for name, value in zip(SCORES, row, strict=True)},
+        }
         for layer, row in zip(layers, zip(*[iter(means)] * len(SCORES), strict=True), strict=True)
     ]
     write_tsv(folder / "layers.tsv", table, list(table[0]))
     (folder / SIGNATURE).write_text(f"{metric.signature}\n", encoding="utf-8")
     if len(table) > 1:
         values = [[float(row[name]) for row in table] for name in SCORES]
-        heatmap(folder / "layers.png", SCORES, [row["layer"] for row in table], values, "layer", "BERTScore")
+        heatmap(
+            folder / "layers.png",
+            SCORES,
+            [row["layer"] for row in table],
+            values,
+            "layer",
+            "BERTScore",
+        )
     print(f"{aligned(table)}\n\n{metric.signature}\n\nFolder of the run: {folder}", flush=True)
     return max(float(row["f1"]) for row in table)
 
 
 def _pairs(name: str, prediction: str, target: str) -> Iterator[tuple[str, list[str]]]:
     if not Path(name).is_file():
-        raise FileNotFoundError(f"predictions={name} is no file (relative paths start at {Path.cwd()})")
+        raise FileNotFoundError(
+            f"predictions={name} is no file (relative paths start at {Path.cwd()})"
+        )
     for place, row in read_jsonl(name):
         targets = wanted(row, target, place)
         yield wanted(row, prediction, place), [targets] if isinstance(targets, str) else targets

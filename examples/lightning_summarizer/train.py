@@ -25,10 +25,20 @@ def run(cfg: DictConfig, in_sweep: bool = False) -> float | None:
     if cfg.num_threads is not None:
         torch.set_num_threads(cfg.num_threads)
     seed_everything(cfg.seed, workers=True, verbose=False)
-    parts = hydra.utils.instantiate(cfg, _convert_="all")  # the one place where the configuration becomes objects
+    parts = hydra.utils.instantiate(
+        cfg, _convert_="all"
+    )  # the one place where the configuration becomes objects
     data = parts["data"](collate=parts["model"].batches.collate)
-    module = Summarizer(parts["model"], parts["metric"], parts["optimizer"], parts["scheduler"], **parts["generation"])
-    trainer: Trainer = parts["trainer"](callbacks=_listed(parts["callbacks"]), logger=_listed(parts["logger"]))
+    module = Summarizer(
+        parts["model"],
+        parts["metric"],
+        parts["optimizer"],
+        parts["scheduler"],
+        **parts["generation"],
+    )
+    trainer: Trainer = parts["trainer"](
+        callbacks=_listed(parts["callbacks"]), logger=_listed(parts["logger"])
+    )
     if in_sweep:
         refuse_subprocesses(trainer)
     for logger in trainer.loggers:

@@ -21,7 +21,10 @@ from summarizer.reports import aligned, read_tsv, write_tsv
 
 from bertscore_tm import BERTScore
 
-CANDIDATES = [["a cat sat", "a cat sat down", "it rains"], ["open the file", "open the door", "close the door"]]
+CANDIDATES = [
+    ["a cat sat", "a cat sat down", "it rains"],
+    ["open the file", "open the door", "close the door"],
+]
 TARGETS = [["rain falls"], ["please close the door", "shut it"]]
 
 
@@ -57,7 +60,9 @@ def test_docstrings_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_unknown_package_is_named() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"'no_such_package' is not installed.*data\.packages"):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"'no_such_package' is not installed.*data\.packages"
+    ):
         list(read_package("no_such_package"))
 
 
@@ -82,7 +87,9 @@ def test_jsonl_takes_one_target_or_several(tmp_path: Path) -> None:
         ("", ValueError, "no rows for 'val'"),
     ],
 )
-def test_jsonl_errors_say_where(tmp_path: Path, text: str, error: type[Exception], message: str) -> None:
+def test_jsonl_errors_say_where(
+    tmp_path: Path, text: str, error: type[Exception], message: str
+) -> None:
     file = tmp_path / "val.jsonl"
     file.write_text(text)
     with pytest.raises(error, match=message):
@@ -106,20 +113,30 @@ def test_hub_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "_data", lambda split: table)
     data.setup("validate")
     assert data.rows["val"][2] == {"id": 2, "source": "Satz 2", "targets": ["sentence 2"]}
-    with pytest.raises(KeyError, match=r"no column 'translation.fr'; the data set has 'translation'"):
+    with pytest.raises(
+        KeyError, match=r"no column 'translation.fr'; the data set has 'translation'"
+    ):
         column(table[0], "translation.fr")
 
 
 def test_batches_there_and_back(words) -> None:
-    batches = Batches(words, max_source_tokens=8, max_target_tokens=8, prefix="read: ", adds_start=True)
+    batches = Batches(
+        words, max_source_tokens=8, max_target_tokens=8, prefix="read: ", adds_start=True
+    )
     rows = [
-        {"id": 4, "source": "one two three four five six seven eight", "targets": ["a big dog", "the dog"]},
+        {
+            "id": 4,
+            "source": "one two three four five six seven eight",
+            "targets": ["a big dog", "the dog"],
+        },
         {"id": 7, "source": "one", "targets": ["one"]},
     ]
     batch = batches.collate(rows)
     assert batch["input_ids"].shape == (2, 8)
     assert batches.decode(batch["input_ids"])[1] == "read : one"
-    assert batch["labels"][0].tolist() == words("a big dog")["input_ids"][1:]  # the decoder begins with the first by itself
+    assert (
+        batch["labels"][0].tolist() == words("a big dog")["input_ids"][1:]
+    )  # the decoder begins with the first by itself
     assert batch["labels"][1, -1] == -100
     assert batch["ids"].tolist() == [4, 7]
     assert batch["targets"] == [["a big dog", "the dog"], ["one"]]
@@ -146,7 +163,9 @@ def test_each_candidate_is_encoded_once() -> None:
     scorer = BERTScore("minilm", 4, reduction="none")
     before = scorer.diagnostics()["encoded_tokens"]
     minimum_bayes_risk([["one two", "three four", "five six", "seven eight"]], [[""]], scorer)
-    assert scorer.diagnostics()["encoded_tokens"] - before == 4 * 4  # two words and two markers each
+    assert (
+        scorer.diagnostics()["encoded_tokens"] - before == 4 * 4
+    )  # two words and two markers each
 
 
 def test_best_of_n_and_first(scorer: BERTScore) -> None:
@@ -170,7 +189,11 @@ def test_sweeps_in_subprocesses_are_refused() -> None:
 def test_tables(tmp_path: Path) -> None:
     rows = [{"epoch": 0, "f1": "0.25"}, {"epoch": 10, "f1": "0.123456"}]
     write_tsv(tmp_path / "a" / "x.tsv", rows, ["epoch", "f1", "later"])
-    assert read_tsv(tmp_path / "a" / "x.tsv")[1] == {"epoch": "10", "f1": "0.123456", "later": "nan"}
+    assert read_tsv(tmp_path / "a" / "x.tsv")[1] == {
+        "epoch": "10",
+        "f1": "0.123456",
+        "later": "nan",
+    }
     assert read_tsv(tmp_path / "none.tsv") == []
     assert aligned(rows) == "epoch      f1\n    0  0.2500\n   10  0.1235"
 

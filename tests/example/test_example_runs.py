@@ -48,7 +48,11 @@ def places(folder: Path, data_dir: Path) -> list[str]:
 
 def command(script: str, *arguments: str) -> str:
     """Run a command of the example."""
-    settings = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    settings = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     line = [sys.executable, str(EXAMPLE / script), *arguments]
     done = subprocess.run(line, env=settings, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -72,7 +76,12 @@ def test_experiment(name: str, tmp_path: Path, data_dir: Path) -> None:
 @pytest.mark.slow
 def test_experiment_two_processes(tmp_path: Path, data_dir: Path) -> None:
     run(composed(*TINY, "task=validate", *places(tmp_path / "one", data_dir)))
-    two = ["experiment=two_processes", "task=validate", *places(tmp_path / "two", data_dir), f"hydra.run.dir={tmp_path}/two"]
+    two = [
+        "experiment=two_processes",
+        "task=validate",
+        *places(tmp_path / "two", data_dir),
+        f"hydra.run.dir={tmp_path}/two",
+    ]
     command("train.py", *TINY, *two)
     (one,), (two,) = (read_tsv(tmp_path / folder / "scores.tsv") for folder in ("one", "two"))
     for score in ("val_bertscore", "val_precision", "val_recall"):
@@ -83,15 +92,31 @@ def test_experiment_two_processes(tmp_path: Path, data_dir: Path) -> None:
 def test_resume_test_and_logs(tmp_path: Path, data_dir: Path) -> None:
     run(composed(*TINY, *places(tmp_path / "first", data_dir)))
     checkpoint = tmp_path / "first" / "checkpoints" / "last.ckpt"
-    cfg = composed(*TINY, f"checkpoint={checkpoint}", "trainer.max_epochs=2", "test=true", *places(tmp_path / "second", data_dir))
+    cfg = composed(
+        *TINY,
+        f"checkpoint={checkpoint}",
+        "trainer.max_epochs=2",
+        "test=true",
+        *places(tmp_path / "second", data_dir),
+    )
     run(cfg)
     before, after = (read_tsv(tmp_path / folder / "scores.tsv") for folder in ("first", "second"))
     assert [row["epoch"] for row in after] == ["0", "1"]
     assert after[0] == before[0]
 
     lines = list(csv.DictReader((tmp_path / "second" / "csv" / "metrics.csv").open()))
-    assert {"val_bertscore", "val_rougeL", "val_bleu", "val_chrf", "test_bertscore", "test_recall", "train_loss"} <= set(lines[0])
-    events = [file.read_bytes() for file in (tmp_path / "second" / "tensorboard").glob("events*")]  # fit and test write one each
+    assert {
+        "val_bertscore",
+        "val_rougeL",
+        "val_bleu",
+        "val_chrf",
+        "test_bertscore",
+        "test_recall",
+        "train_loss",
+    } <= set(lines[0])
+    events = [
+        file.read_bytes() for file in (tmp_path / "second" / "tensorboard").glob("events*")
+    ]  # fit and test write one each
     assert any(b"validation samples" in event for event in events)
     samples = read_tsv(tmp_path / "second" / "samples" / "epoch_001.tsv")
     assert samples[0]["kind"] == "best"
@@ -99,7 +124,9 @@ def test_resume_test_and_logs(tmp_path: Path, data_dir: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in names("debug") if name != "overfit"])  # that one takes its time
+@pytest.mark.parametrize(
+    "name", [name for name in names("debug") if name != "overfit"]
+)  # that one takes its time
 def test_debug(name: str, tmp_path: Path, data_dir: Path) -> None:
     run(composed(*TINY, f"debug={name}", *places(tmp_path, data_dir)))
     assert read_tsv(tmp_path / "scores.tsv")
@@ -107,11 +134,15 @@ def test_debug(name: str, tmp_path: Path, data_dir: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
-def test_precision_does_not_reach_the_metric(precision: str, tmp_path: Path, data_dir: Path) -> None:
+def test_precision_does_not_reach_the_metric(
+    precision: str, tmp_path: Path, data_dir: Path
+) -> None:
     run(composed(*TINY, f"trainer.precision={precision}", *places(tmp_path, data_dir)))
     (row,) = read_tsv(tmp_path / "scores.tsv")
     file = tmp_path / "predictions" / "epoch_000.jsonl"
-    again = evaluate(composed(f"predictions={file}", f"paths.output_dir={tmp_path}/again", config="evaluate"))
+    again = evaluate(
+        composed(f"predictions={file}", f"paths.output_dir={tmp_path}/again", config="evaluate")
+    )
     assert float(row["val_bertscore"]) == pytest.approx(again, abs=1e-5)
 
 
@@ -131,7 +162,14 @@ def test_sanity_check_and_limits_leave_no_trace(tmp_path: Path, data_dir: Path) 
 @pytest.mark.slow
 def test_sweep_and_collection(tmp_path: Path, data_dir: Path) -> None:
     sweep = tmp_path / "sweep"
-    command("train.py", "-m", "metric.num_layers=2,6", *TINY, f"hydra.sweep.dir={sweep}", f"paths.data_dir={data_dir}")
+    command(
+        "train.py",
+        "-m",
+        "metric.num_layers=2,6",
+        *TINY,
+        f"hydra.sweep.dir={sweep}",
+        f"paths.data_dir={data_dir}",
+    )
     printed = command("collect.py", str(sweep))
     lines = list(csv.DictReader((sweep / "runs.csv").open()))
     assert [line["layer"] for line in lines] == ["2", "6"]
@@ -144,17 +182,31 @@ def test_sweep_and_collection(tmp_path: Path, data_dir: Path) -> None:
 def test_sweep_over_scorers_of_one_file(tmp_path: Path) -> None:
     file, sweep = tmp_path / "predictions.jsonl", tmp_path / "sweep"
     file.write_text(json.dumps({"prediction": "a cat sat", "target": "the cat sat"}))
-    command("evaluate.py", "-m", "metric.num_layers=[1,2],all", f"predictions={file}", f"hydra.sweep.dir={sweep}")
+    command(
+        "evaluate.py",
+        "-m",
+        "metric.num_layers=[1,2],all",
+        f"predictions={file}",
+        f"hydra.sweep.dir={sweep}",
+    )
     command("collect.py", str(sweep))
     lines = list(csv.DictReader((sweep / "runs.csv").open()))
     assert [line["layer"] for line in lines] == [*"12", *"0123456"]
 
 
 def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"prediction": "a cat sat", "target": "the cat sat"}, {"prediction": "rain", "target": ["snow", "rain"]}]
+    rows = [
+        {"prediction": "a cat sat", "target": "the cat sat"},
+        {"prediction": "rain", "target": ["snow", "rain"]},
+    ]
     file = tmp_path / "predictions.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    cfg = composed(f"predictions={file}", "metric.num_layers=all", f"paths.output_dir={tmp_path}/all", config="evaluate")
+    cfg = composed(
+        f"predictions={file}",
+        "metric.num_layers=all",
+        f"paths.output_dir={tmp_path}/all",
+        config="evaluate",
+    )
     best = evaluate(cfg)
     table = read_tsv(tmp_path / "all" / "layers.tsv")
     assert [row["layer"] for row in table] == [str(i) for i in range(7)]
@@ -162,7 +214,14 @@ def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "all" / "layers.png").exists()
     assert "layers:0,1,2,3,4,5,6" in capsys.readouterr().out
 
-    evaluate(composed(f"predictions={file}", "metric.num_layers=4", f"paths.output_dir={tmp_path}/4", config="evaluate"))
+    evaluate(
+        composed(
+            f"predictions={file}",
+            "metric.num_layers=4",
+            f"paths.output_dir={tmp_path}/4",
+            config="evaluate",
+        )
+    )
     (row,) = read_tsv(tmp_path / "4" / "layers.tsv")
     assert row == table[4]
     samples = read_tsv(tmp_path / "4" / "samples.tsv")
@@ -171,7 +230,9 @@ def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_evaluation_of_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"predictions=nowhere\.jsonl is no file"):
-        evaluate(composed("predictions=nowhere.jsonl", f"paths.output_dir={tmp_path}", config="evaluate"))
+        evaluate(
+            composed("predictions=nowhere.jsonl", f"paths.output_dir={tmp_path}", config="evaluate")
+        )
 
 
 def test_collection_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,8 +22,18 @@ def write(self: Summarizer, batch: dict) -> list[str]:
 
 
 def main(rows: str, folder: str, processes: str) -> None:
-    choices = ["task=validate", "data=jsonl", f"data.val={rows}", "data.eval_batch_size=8", "logger=none"]
-    small = ["model.vocab_size=3000", "trainer.enable_progress_bar=false", f"trainer.devices={processes}"]
+    choices = [
+        "task=validate",
+        "data=jsonl",
+        f"data.val={rows}",
+        "data.eval_batch_size=8",
+        "logger=none",
+    ]
+    small = [
+        "model.vocab_size=3000",
+        "trainer.enable_progress_bar=false",
+        f"trainer.devices={processes}",
+    ]
     places = [f"paths.output_dir={folder}", "metric.idf=true", "trainer=ddp_cpu2"]
     Summarizer.write = write
     validate = Trainer.validate

@@ -41,7 +41,9 @@ class Batches:
         # A tokenizer that sees all of a very long text only to cut it costs more than the model: 8 characters a token are enough.
         sources = [self.prefix + row["source"][: 8 * self.max_source_tokens] for row in rows]
         inputs = self._tokens(self.max_source_tokens, text=sources)
-        labels = self._tokens(self.max_target_tokens, text_target=[row["targets"][0] for row in rows])
+        labels = self._tokens(
+            self.max_target_tokens, text_target=[row["targets"][0] for row in rows]
+        )
         ids = labels["input_ids"].masked_fill(labels["attention_mask"] == 0, _IGNORED)
         return {
             "input_ids": inputs["input_ids"],  # [rows, source tokens]
@@ -58,4 +60,6 @@ class Batches:
         return [text.strip() for text in texts]
 
     def _tokens(self, length: int, **texts: list[str]) -> Mapping[str, Tensor]:
-        return self.tokenizer(**texts, padding=True, truncation=True, max_length=length, return_tensors="pt")
+        return self.tokenizer(
+            **texts, padding=True, truncation=True, max_length=length, return_tensors="pt"
+        )

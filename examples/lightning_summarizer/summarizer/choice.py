@@ -22,8 +22,14 @@ def minimum_bayes_risk(candidates: Groups, targets: Groups, scorer: BERTScore) -
 
     F1 is the same both ways, so half of the pairs are enough; the scorer encodes each text once.
     """
-    pairs = [(i, a, b) for i, group in enumerate(candidates) for a, b in combinations(range(len(group)), 2)]
-    scores = _f1(scorer, [candidates[i][a] for i, a, _ in pairs], [[candidates[i][b]] for i, _, b in pairs])
+    pairs = [
+        (i, a, b)
+        for i, group in enumerate(candidates)
+        for a, b in combinations(range(len(group)), 2)
+    ]
+    scores = _f1(
+        scorer, [candidates[i][a] for i, a, _ in pairs], [[candidates[i][b]] for i, _, b in pairs]
+    )
     gains = [torch.zeros(len(group)) for group in candidates]
     for (i, a, b), score in zip(pairs, scores, strict=True):
         gains[i][a] += score
@@ -34,7 +40,11 @@ def minimum_bayes_risk(candidates: Groups, targets: Groups, scorer: BERTScore) -
 def best_of_n(candidates: Groups, targets: Groups, scorer: BERTScore) -> list[str]:
     """The one that is most like the reference: an oracle, which says what a perfect choice would reach."""
     preds = [text for group in candidates for text in group]
-    scores = _f1(scorer, preds, [refs for group, refs in zip(candidates, targets, strict=True) for _ in group])
+    scores = _f1(
+        scorer,
+        preds,
+        [refs for group, refs in zip(candidates, targets, strict=True) for _ in group],
+    )
     parts = scores.split([len(group) for group in candidates])
     return [group[int(part.argmax())] for group, part in zip(candidates, parts, strict=True)]
 

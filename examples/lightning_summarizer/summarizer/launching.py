@@ -36,7 +36,10 @@ def refuse_subprocesses(trainer: Trainer) -> None:
         RuntimeError: if the trainer has such a strategy; the message says what to use.
     """
     launcher = trainer.strategy.launcher
-    if isinstance(launcher, _SubprocessScriptLauncher) and not launcher.cluster_environment.creates_processes_externally:
+    if (
+        isinstance(launcher, _SubprocessScriptLauncher)
+        and not launcher.cluster_environment.creates_processes_externally
+    ):
         raise RuntimeError(
             "-m does not go together with this trainer: its strategy starts its processes by repeating the command line, and "
             "each would start the whole sweep. Use one of these instead:\n"

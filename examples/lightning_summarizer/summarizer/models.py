@@ -34,10 +34,18 @@ class Generator(NamedTuple):
     batches: Batches
 
 
-def pretrained(name: str, max_source_tokens: int, max_target_tokens: int, prefix: str = "") -> Generator:
+def pretrained(
+    name: str, max_source_tokens: int, max_target_tokens: int, prefix: str = ""
+) -> Generator:
     """A trained model of the hub, or from a folder."""
     tokenizer = AutoTokenizer.from_pretrained(name)
-    return Generator(AutoModelForSeq2SeqLM.from_pretrained(name), tokenizer, max_source_tokens, max_target_tokens, prefix=prefix)
+    return Generator(
+        AutoModelForSeq2SeqLM.from_pretrained(name),
+        tokenizer,
+        max_source_tokens,
+        max_target_tokens,
+        prefix=prefix,
+    )
 
 
 def tiny(
@@ -80,8 +88,14 @@ def tiny(
     )
     model = PegasusForConditionalGeneration(config)
     if word_vectors:
-        trained = BertModel.from_pretrained(find(tokenizer).location).get_input_embeddings().weight[: len(words)]
-        model.get_input_embeddings().weight.data.copy_(reduced(trained.detach(), d_model) * config.init_std)
+        trained = (
+            BertModel.from_pretrained(find(tokenizer).location)
+            .get_input_embeddings()
+            .weight[: len(words)]
+        )
+        model.get_input_embeddings().weight.data.copy_(
+            reduced(trained.detach(), d_model) * config.init_std
+        )
     return Generator(model, Batches(words, max_source_tokens, max_target_tokens, adds_start=True))
 
 
@@ -130,11 +144,15 @@ def frequent_words(name: str, vocab_size: int) -> PreTrainedTokenizerBase:
     """
     whole = AutoTokenizer.from_pretrained(find(name).location)
     parts = json.loads(whole.backend_tokenizer.to_str())
-    parts["model"]["vocab"] = {word: i for word, i in parts["model"]["vocab"].items() if i < vocab_size}
+    parts["model"]["vocab"] = {
+        word: i for word, i in parts["model"]["vocab"].items() if i < vocab_size
+    }
     parts["truncation"] = parts["padding"] = None  # of sentence embeddings
     names = ("pad_token", "cls_token", "sep_token", "unk_token", "mask_token")
     special = {token: getattr(whole, token) for token in names}
-    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(parts)), **special)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(parts)), **special
+    )
 
 
 def _special_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:

@@ -46,7 +46,11 @@ class Summarizer(LightningModule):
         self.optimizer, self.scheduler, self.generation = optimizer, scheduler, dict(generation)
         self.choose = CHOICES[choice]
         # Scores candidates of one batch, on this process alone.
-        self.scorer = metric(reduction="none", idf=False, sync_on_compute=False) if choice != "first" else None
+        self.scorer = (
+            metric(reduction="none", idf=False, sync_on_compute=False)
+            if choice != "first"
+            else None
+        )
 
         self.bertscore = metric()
         if len(self.bertscore.scorer.layers) > 1 or self.bertscore.score is None:
@@ -85,7 +89,9 @@ class Summarizer(LightningModule):
 
     def write(self, batch: Mapping[str, Any]) -> list[str]:
         """The text for each row of a batch."""
-        tokens = self.model.generate(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], **self.generation)
+        tokens = self.model.generate(
+            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], **self.generation
+        )
         texts = self.batches.decode(tokens)
         each = self.generation.get("num_return_sequences", 1)
         candidates = [texts[i : i + each] for i in range(0, len(texts), each)]
@@ -93,9 +99,14 @@ class Summarizer(LightningModule):
 
     def configure_optimizers(self) -> dict[str, Any]:
         """The optimizer, for the parameters that are not frozen, and its schedule."""
-        optimizer = self.optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
+        optimizer = self.optimizer(
+            parameter for parameter in self.parameters() if parameter.requires_grad
+        )
         steps = int(self.trainer.estimated_stepping_batches)
         return {
             "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": self.scheduler(optimizer=optimizer, num_training_steps=steps), "interval": "step"},
+            "lr_scheduler": {
+                "scheduler": self.scheduler(optimizer=optimizer, num_training_steps=steps),
+                "interval": "step",
+            },
         }

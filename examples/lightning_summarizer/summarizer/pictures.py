@@ -8,7 +8,12 @@ from pathlib import Path
 
 
 def heatmap(
-    path: Path, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float]], xlabel: str, title: str
+    path: Path,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[Sequence[float]],
+    xlabel: str,
+    title: str,
 ) -> None:
     """Save a table as a picture.
 
@@ -21,7 +26,9 @@ def heatmap(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(2.5 + 0.7 * len(columns), 1.5 + 0.45 * len(rows)), layout="constrained")
+    figure = Figure(
+        figsize=(2.5 + 0.7 * len(columns), 1.5 + 0.45 * len(rows)), layout="constrained"
+    )
     axes = figure.subplots()
     image = axes.imshow(values, aspect="auto", cmap="viridis")
     axes.set_xticks(range(len(columns)), columns)
@@ -33,6 +40,13 @@ def heatmap(
     for y, line in enumerate(values):
         for x, value in enumerate(line):
             if not math.isnan(value):
-                axes.text(x, y, f"{value:.3f}", ha="center", va="center", color="white" if value < middle else "black")
+                axes.text(
+                    x,
+                    y,
+                    f"{value:.3f}",
+                    ha="center",
+                    va="center",
+                    color="white" if value < middle else "black",
+                )
     figure.colorbar(image)
     figure.savefig(path, dpi=120)

@@ -31,7 +31,10 @@ def aligned(rows: Sequence[dict[str, Any]]) -> str:
     """A table as text: numbers with four digits behind the point, columns to the right."""
     cells = [list(rows[0]), *([_number(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in cells
+    )
 
 
 def run_report(folder: str | Path) -> str:

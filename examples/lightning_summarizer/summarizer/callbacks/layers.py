@@ -24,13 +24,17 @@ class Layers(Callback):
         layers: "all", or numbers of hidden states.
     """
 
-    def __init__(self, metric: partial[BERTScore], folder: str, layers: str | Sequence[int] = "all") -> None:
+    def __init__(
+        self, metric: partial[BERTScore], folder: str, layers: str | Sequence[int] = "all"
+    ) -> None:
         self.metric, self.folder, self.layers = metric, Path(folder), layers
         self.rows: list[dict[str, Any]] = []
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin anew; texts of earlier epochs come from the cache."""
-        self.scores = self.metric(num_layers=self.layers, score="f1", reduction="mean").to(pl_module.device)
+        self.scores = self.metric(num_layers=self.layers, score="f1", reduction="mean").to(
+            pl_module.device
+        )
         self.scores.warns = False  # the module's metric has said it
 
     def on_validation_batch_end(
@@ -47,10 +51,17 @@ class Layers(Callback):
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the files."""
-        values = {name: float(value) for name, value in self.scores.compute().items()}  # "layer_5", over all processes
+        values = {
+            name: float(value) for name, value in self.scores.compute().items()
+        }  # "layer_5", over all processes
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
-        self.rows.append({"epoch": trainer.current_epoch, **{name: f"{value:.6f}" for name, value in values.items()}})
+        self.rows.append(
+            {
+                "epoch": trainer.current_epoch,
+                **{name: f"{value:.6f}" for name, value in values.items()},
+            }
+        )
         write_tsv(self.folder / LAYERS, self.rows, ["epoch", *values])
         heatmap(
             self.folder / "layers.png",

@@ -52,7 +52,12 @@ class Samples(Callback):
         for place, source, targets, text in zip(
             batch["ids"].tolist(), batch["sources"], batch["targets"], outputs["preds"], strict=True
         ):
-            self.rows[place] = {"id": place, "source": source, "target": targets, "prediction": text}
+            self.rows[place] = {
+                "id": place,
+                "source": source,
+                "target": targets,
+                "prediction": text,
+            }
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the files."""
@@ -65,15 +70,25 @@ class Samples(Callback):
             for i, place in enumerate(sorted(rows))
         ]
         epoch = f"epoch_{trainer.current_epoch:03d}"
-        _write(self.folder / "predictions" / f"{epoch}.jsonl", "\n".join(json.dumps(r, ensure_ascii=False) for r in scored))
+        _write(
+            self.folder / "predictions" / f"{epoch}.jsonl",
+            "\n".join(json.dumps(r, ensure_ascii=False) for r in scored),
+        )
         ranked = sorted(scored, key=lambda row: -row["f1"])
-        extremes = [("best", row) for row in ranked[: self.most]] + [("worst", row) for row in ranked[::-1][: self.most]]
+        extremes = [("best", row) for row in ranked[: self.most]] + [
+            ("worst", row) for row in ranked[::-1][: self.most]
+        ]
         head = ("kind", "id", *_SCORES, "prediction", "target", "source")
-        table = [head, *((kind, *(_cell(row[name]) for name in head[1:])) for kind, row in extremes)]
+        table = [
+            head,
+            *((kind, *(_cell(row[name]) for name in head[1:])) for kind, row in extremes),
+        ]
         _write(self.folder / "samples" / f"{epoch}.tsv", "\n".join(map("\t".join, table)))
         for logger in trainer.loggers:
             if hasattr(logger.experiment, "add_text"):  # TensorBoard
-                logger.experiment.add_text("validation samples", _markdown(table), trainer.global_step)
+                logger.experiment.add_text(
+                    "validation samples", _markdown(table), trainer.global_step
+                )
 
 
 def _of_all_ranks(rows: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:

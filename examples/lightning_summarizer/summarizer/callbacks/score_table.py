@@ -30,11 +30,15 @@ class ScoreTable(Callback):
         logged = trainer.callback_metrics
         scores = {name: f"{float(logged[name]):.6f}" for name in self.columns if name in logged}
         self.rows.append({"epoch": trainer.current_epoch, **scores})
-        line = ", ".join(f"{name.removeprefix('val_')} {float(score):.4f}" for name, score in scores.items())
+        line = ", ".join(
+            f"{name.removeprefix('val_')} {float(score):.4f}" for name, score in scores.items()
+        )
         pl_module.print(f"epoch {trainer.current_epoch}: {line}")
         if trainer.is_global_zero:
             write_tsv(self.folder / SCORES, self.rows, ["epoch", *self.columns])
-            (self.folder / SIGNATURE).write_text(f"{pl_module.bertscore.signature}\n", encoding="utf-8")
+            (self.folder / SIGNATURE).write_text(
+                f"{pl_module.bertscore.signature}\n", encoding="utf-8"
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs to go on with the table."""

@@ -33,7 +33,9 @@ class Docstrings(TextData):
         options: those of `TextData`.
     """
 
-    def __init__(self, collate: Any, packages: Sequence[str], folder: str, seed: int = 0, **options: Any) -> None:
+    def __init__(
+        self, collate: Any, packages: Sequence[str], folder: str, seed: int = 0, **options: Any
+    ) -> None:
         super().__init__(collate, **options)
         self.packages, self.folder, self.seed = list(packages), Path(folder), seed
 
@@ -56,7 +58,9 @@ class Docstrings(TextData):
             for line in self._path(package).read_text(encoding="utf-8").splitlines():
                 module, document, summary = json.loads(line)
                 pairs.setdefault(document, (split_of(module), summary))
-        found = [(document, [summary]) for document, (where, summary) in pairs.items() if where == split]
+        found = [
+            (document, [summary]) for document, (where, summary) in pairs.items() if where == split
+        ]
         random.Random(self.seed).shuffle(found)
         return found
 
@@ -83,7 +87,9 @@ def read_package(package: str) -> Iterator[tuple[str, str, str]]:
     """
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"the package {package!r} is not installed; choose others: data.packages=[torch]")
+        raise ModuleNotFoundError(
+            f"the package {package!r} is not installed; choose others: data.packages=[torch]"
+        )
     root = Path(spec.origin).parent
     for path in sorted(root.rglob("*.py")):
         source = path.read_text(encoding="utf-8", errors="ignore")

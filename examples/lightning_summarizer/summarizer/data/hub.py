@@ -50,7 +50,9 @@ class Hub(TextData):
         try:
             import datasets
         except ImportError as error:
-            raise ImportError("data from the hub needs the package datasets: pip install datasets") from error
+            raise ImportError(
+                "data from the hub needs the package datasets: pip install datasets"
+            ) from error
         return datasets.load_dataset(self.name, self.subset, split=self.splits[split])
 
 
@@ -63,4 +65,6 @@ def column(row: Mapping[str, Any], name: str) -> Any:
     try:
         return reduce(lambda value, key: value[key], name.split("."), row)
     except KeyError as error:
-        raise KeyError(f"there is no column {name!r}; the data set has {', '.join(map(repr, row))}") from error
+        raise KeyError(
+            f"there is no column {name!r}; the data set has {', '.join(map(repr, row))}"
+        ) from error

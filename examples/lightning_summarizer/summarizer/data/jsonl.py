@@ -41,10 +41,15 @@ class Jsonl(TextData):
         if name is None:
             raise ValueError(f"there is no file for {split!r}; wanted data.{split}=FILE.jsonl")
         if not Path(name).is_file():
-            raise FileNotFoundError(f"data.{split}={name} is no file (relative paths start at {Path.cwd()})")
+            raise FileNotFoundError(
+                f"data.{split}={name} is no file (relative paths start at {Path.cwd()})"
+            )
         for place, row in read_jsonl(name):
             targets = wanted(row, self.target, place)
-            yield wanted(row, self.source, place), [targets] if isinstance(targets, str) else list(targets)
+            yield (
+                wanted(row, self.source, place),
+                [targets] if isinstance(targets, str) else list(targets),
+            )
 
 
 def read_jsonl(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -53,7 +58,11 @@ def read_jsonl(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         ValueError: if a line is no JSON object.
     """
-    with gzip.open(name, "rt", encoding="utf-8") if name.endswith(".gz") else open(name, encoding="utf-8") as lines:
+    with (
+        gzip.open(name, "rt", encoding="utf-8")
+        if name.endswith(".gz")
+        else open(name, encoding="utf-8") as lines
+    ):
         for number, line in enumerate(lines, 1):
             if line.strip():
                 place = f"{name}, line {number}"

@@ -41,7 +41,11 @@ class TextData(LightningDataModule):
     ) -> None:
         super().__init__()
         self.collate = collate
-        self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
+        self.batch_size, self.eval_batch_size, self.num_workers = (
+            batch_size,
+            eval_batch_size,
+            num_workers,
+        )
         self.most = {"train": max_train, "val": max_val, "test": max_test}
         self.rows: dict[str, list[Row]] = {}
 
@@ -51,12 +55,19 @@ class TextData(LightningDataModule):
 
     def setup(self, stage: str) -> None:
         """Load the splits that a stage of the trainer needs, once."""
-        for split in {"fit": ("train", "val"), "validate": ("val",), "test": ("test",)}.get(stage, ()):
+        for split in {"fit": ("train", "val"), "validate": ("val",), "test": ("test",)}.get(
+            stage, ()
+        ):
             if split not in self.rows:
                 pairs = list(self.load(split))[: self.most[split]]
                 if not pairs:
-                    raise ValueError(f"{type(self).__name__} has no rows for {split!r}; wanted at least one")
-                self.rows[split] = [{"id": i, "source": source, "targets": targets} for i, (source, targets) in enumerate(pairs)]
+                    raise ValueError(
+                        f"{type(self).__name__} has no rows for {split!r}; wanted at least one"
+                    )
+                self.rows[split] = [
+                    {"id": i, "source": source, "targets": targets}
+                    for i, (source, targets) in enumerate(pairs)
+                ]
 
     def _loader(self, split: str) -> DataLoader[Row]:
         training = split == "train"
