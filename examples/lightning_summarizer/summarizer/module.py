@@ -15,7 +15,7 @@ from bertscore_tm import BERTScore
 
 from .choice import CHOICES
 from .metrics import overlap_and_bertscore
-from .models import Generator
+from .models import Generator, positions
 
 
 class Summarizer(LightningModule):
@@ -25,7 +25,8 @@ class Summarizer(LightningModule):
         generator: the model and its tokenizer.
         metric: makes a `BERTScore`: ``partial(BERTScore, model_name_or_path="minilm")``.
         optimizer: makes an optimizer of the parameters that are trained.
-        scheduler: makes what changes the learning rate after each step, of the optimizer and ``num_training_steps``.
+        scheduler: makes what changes the learning rate after each step, of the optimizer and
+            ``num_training_steps``.
         generation: arguments of the model's ``generate``.
         choice: which of several candidates counts: "first", "mbr" or "best_of_n", see `choice`.
     """
@@ -43,6 +44,12 @@ class Summarizer(LightningModule):
         if choice not in CHOICES:
             raise ValueError(f"got choice={choice!r}; wanted one of {', '.join(CHOICES)}")
         self.model, self.batches = generator
+        self.model.train()  # loading switches dropout off, and Lightning leaves modes as they are
+        _, longest = positions(self.model)
+        if (most := generation.get("max_new_tokens", 1)) > longest:
+            raise ValueError(
+                f"got max_new_tokens={most}; wanted at most {longest}, the positions of the model"
+            )
         self.optimizer, self.scheduler, self.generation = optimizer, scheduler, dict(generation)
         self.choose = CHOICES[choice]
         # Scores candidates of one batch, on this process alone.
