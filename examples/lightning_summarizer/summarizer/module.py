@@ -60,7 +60,7 @@ class Summarizer(LightningModule):
         )
 
         self.bertscore = metric()
-        if len(self.bertscore.scorer.layers) > 1 or self.bertscore.score is None:
+        if len(self.bertscore.layers) > 1 or self.bertscore.score is None:
             raise ValueError(
                 "got a metric of several layers or scores for validation, which logs one number; wanted one layer and one score "
                 "(experiment=layer_sweep compares all layers of the generated texts)"
