@@ -9,13 +9,14 @@ from typing import Any
 
 import sentencepiece
 import transformers as tf
+
 from tiny import KINDS, TEXT, quiet_transformers
 
 POSITIONS = 64
 
 
 def save(kind: str, folder: Path) -> Path:
-    """Write "t5", "bart", "marian" or "bert" into a folder below `folder`; what is there is kept."""
+    """Write "t5", "bart", "marian" or "bert" below a folder; what is there is kept."""
     path = folder / kind
     if not path.exists():
         with quiet_transformers():

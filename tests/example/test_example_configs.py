@@ -1,4 +1,4 @@
-"""Every configuration composes, and every key beside a ``_target_`` is an argument that it takes."""
+"""Every configuration composes, and every key beside a ``_target_`` is an argument of it."""
 
 from __future__ import annotations
 

@@ -1,17 +1,15 @@
-"""The example runs: every experiment with a tiny limit, resume, test, evaluation, a sweep and its collection."""
+"""The example runs: experiments with tiny limits, resume, test, evaluation, sweeps."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import collect
 import pytest
-from composing import EXAMPLE, composed, names
+from commands import TINY, command, places
+from composing import composed, names
 from evaluate import evaluate
 from summarizer.reports import read_tsv
 from train import run
@@ -24,39 +22,10 @@ pytestmark = [
     pytest.mark.filterwarnings(f"error::{BERTScoreWarning.__module__}.BERTScoreWarning"),
 ]
 
-TINY = [
-    "data.packages=[torchmetrics]",
-    "data.max_train=16",
-    "data.max_val=5",
-    "data.max_test=5",
-    "model.vocab_size=3000",
-    "generation.generation.max_new_tokens=6",
-    "trainer.max_epochs=1",
-    "trainer.log_every_n_steps=1",
-    "trainer.enable_progress_bar=false",
-]
-
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("data")
-
-
-def places(folder: Path, data_dir: Path) -> list[str]:
-    return [f"paths.output_dir={folder}", f"paths.data_dir={data_dir}"]
-
-
-def command(script: str, *arguments: str) -> str:
-    """Run a command of the example."""
-    settings = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
-    line = [sys.executable, str(EXAMPLE / script), *arguments]
-    done = subprocess.run(line, env=settings, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.slow

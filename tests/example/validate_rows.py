@@ -1,8 +1,9 @@
-"""Validates rows with Lightning on several processes and writes the value of the metric; run by a test.
+"""Validates rows on several processes and writes the value of the metric; run by a test.
 
     python validate_rows.py ROWS.jsonl FOLDER PROCESSES
 
-The model writes the first words of the source, so that nothing but the way over the processes can change the value.
+The model writes the first words of the source, so that nothing but the way over the processes
+can change the value.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def pretrained(
             f"got name={name}, whose config.json has no decoder_start_token_id; wanted the token "
             "that the decoder begins with: add it to that file"
         )
-    # The model moves the labels to the right itself, behind this token: they must not begin with it.
+    # The model moves the labels to the right itself, behind this token, which they lack.
     adds_start = tokenizer(text_target="a")["input_ids"][0] == start
     longest_source, longest_target = positions(model)
     sizes = min(max_source_tokens, longest_source), min(max_target_tokens, longest_target)

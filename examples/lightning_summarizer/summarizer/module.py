@@ -62,8 +62,9 @@ class Summarizer(LightningModule):
         self.bertscore = metric()
         if len(self.bertscore.layers) > 1 or self.bertscore.score is None:
             raise ValueError(
-                "got a metric of several layers or scores for validation, which logs one number; wanted one layer and one score "
-                "(experiment=layer_sweep compares all layers of the generated texts)"
+                "got a metric of several layers or scores for validation, which logs one number; "
+                "wanted one layer and one score (experiment=layer_sweep compares all layers of the "
+                "generated texts)"
             )
         self.scores = overlap_and_bertscore(metric, prefix="val_")
         self.test_bertscore = self.bertscore.clone()
@@ -77,7 +78,10 @@ class Summarizer(LightningModule):
         return loss
 
     def validation_step(self, batch: Mapping[str, Any], batch_idx: int) -> dict[str, Any]:
-        """Write texts and score them. The ids make repeated rows, which even out the processes, count once."""
+        """Write texts and score them.
+
+        The ids make repeated rows, which even out the processes, count once.
+        """
         preds, refs, ids = self.write(batch), batch["targets"], batch["ids"]
         self.bertscore.update(preds, refs, sample_ids=ids)
         self.log("val_bertscore", self.bertscore, batch_size=len(preds), prog_bar=True)

@@ -21,20 +21,25 @@ class Layers(Callback):
     Args:
         metric: makes a `BERTScore`.
         folder: where the files go.
-        layers: "all", or numbers of hidden states.
+        layers: "all", or the number of a hidden state, or several.
+
+    Raises:
+        ValueError: if the encoder has no such layers.
     """
 
     def __init__(
-        self, metric: partial[BERTScore], folder: str, layers: str | Sequence[int] = "all"
+        self, metric: partial[BERTScore], folder: str, layers: str | int | Sequence[int] = "all"
     ) -> None:
         self.metric, self.folder, self.layers = metric, Path(folder), layers
         self.rows: list[dict[str, Any]] = []
+        self._new()  # a wrong layer is noticed now, not after an epoch
+
+    def _new(self) -> BERTScore:
+        return self.metric(num_layers=self.layers, score="f1", reduction="mean")
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin anew; texts of earlier epochs come from the cache."""
-        self.scores = self.metric(num_layers=self.layers, score="f1", reduction="mean").to(
-            pl_module.device
-        )
+        self.scores = self._new().to(pl_module.device)
         self.scores.warns = False  # the module's metric has said it
 
     def on_validation_batch_end(
@@ -51,9 +56,10 @@ class Layers(Callback):
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the files."""
-        values = {
-            name: float(value) for name, value in self.scores.compute().items()
-        }  # "layer_5", over all processes
+        scores = self.scores.compute()  # over all processes: "layer_5", or a number if it is one
+        if not isinstance(scores, dict):
+            scores = {f"layer_{self.scores.layers[0]}": scores}
+        values = {name: float(value) for name, value in scores.items()}
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
         self.rows.append(
