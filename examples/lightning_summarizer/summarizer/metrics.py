@@ -34,5 +34,7 @@ def overlap_and_bertscore(metric: partial[BERTScore], prefix: str) -> MetricColl
     """P, R and F1 of BERTScore (one pass through the encoder), ROUGE-L, BLEU and chrF."""
     settings = {name: value for name, value in metric.keywords.items() if name != "score"}
     scores = bert_score_collection(*metric.args, **settings)
+    for name in ("precision", "recall", "f1"):
+        scores[name].warns = False  # the metric that is logged beside them says it
     others = {"rougeL": Rouge("rougeL"), "bleu": BLEUScore(), "chrf": CHRFScore()}
     return MetricCollection({**dict(scores.items()), **others}, prefix=prefix)

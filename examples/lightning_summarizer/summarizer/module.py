@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from lightning import LightningModule
+from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler
 
@@ -43,6 +44,7 @@ class Summarizer(LightningModule):
         super().__init__()
         if choice not in CHOICES:
             raise ValueError(f"got choice={choice!r}; wanted one of {', '.join(CHOICES)}")
+        self.loaded_epoch = 0
         self.model, self.batches = generator
         self.model.train()  # loading switches dropout off, and Lightning leaves modes as they are
         _, longest = positions(self.model)
@@ -69,6 +71,10 @@ class Summarizer(LightningModule):
         self.scores = overlap_and_bertscore(metric, prefix="val_")
         self.test_bertscore = self.bertscore.clone()
         self.test_scores = self.scores.clone(prefix="test_")
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Remember whose weights these are: outside of a training the trainer does not."""
+        self.loaded_epoch = int(checkpoint["epoch"])
 
     def training_step(self, batch: Mapping[str, Any], batch_idx: int) -> Tensor:
         """Cross-entropy of the labels."""
@@ -100,7 +106,8 @@ class Summarizer(LightningModule):
 
     def write(self, batch: Mapping[str, Any]) -> list[str]:
         """The text for each row of a batch."""
-        tokens = self.model.generate(
+        model: Any = self.model  # the annotations of generate are those of a tensor
+        tokens = model.generate(
             input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], **self.generation
         )
         texts = self.batches.decode(tokens)
@@ -108,7 +115,7 @@ class Summarizer(LightningModule):
         candidates = [texts[i : i + each] for i in range(0, len(texts), each)]
         return self.choose(candidates, batch["targets"], self.scorer)
 
-    def configure_optimizers(self) -> dict[str, Any]:
+    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """The optimizer, for the parameters that are not frozen, and its schedule."""
         optimizer = self.optimizer(
             parameter for parameter in self.parameters() if parameter.requires_grad

@@ -7,12 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lightning import Callback, LightningModule, Trainer
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
 
 from bertscore_tm import BERTScore
 
 from ..pictures import heatmap
-from ..reports import LAYERS, write_tsv
+from ..reports import LAYERS, NOTE, write_tsv
+from .epochs import judged_epoch, with_row
 
 
 class Layers(Callback):
@@ -46,7 +48,7 @@ class Layers(Callback):
         self,
         trainer: Trainer,
         pl_module: LightningModule,
-        outputs: Mapping[str, Any],
+        outputs: Any,
         batch: Mapping[str, Any],
         batch_idx: int,
         dataloader_idx: int = 0,
@@ -62,18 +64,23 @@ class Layers(Callback):
         values = {name: float(value) for name, value in scores.items()}
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
-        self.rows.append(
-            {
-                "epoch": trainer.current_epoch,
-                **{name: f"{value:.6f}" for name, value in values.items()},
-            }
-        )
+        row = {name: f"{value:.6f}" for name, value in values.items()}
+        self.rows = with_row(self.rows, {"epoch": judged_epoch(trainer, pl_module), **row})
         write_tsv(self.folder / LAYERS, self.rows, ["epoch", *values])
         heatmap(
             self.folder / "layers.png",
             [f"epoch {row['epoch']}" for row in self.rows],
             [name.removeprefix("layer_") for name in values],
-            [[float(row[name]) for name in values] for row in self.rows],
+            [[float(row.get(name, "nan")) for name in values] for row in self.rows],
             "layer",
             "BERTScore F1",
+            NOTE,
         )
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs to go on with the table."""
+        return {"rows": self.rows}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the table of a checkpoint."""
+        self.rows = list(state_dict["rows"])
