@@ -12,7 +12,7 @@ from summarizer.errors import SettingError, blame
 from summarizer.groups import find_configs
 from summarizer.launching import job, start, start_quietly
 from summarizer.pictures import heatmap
-from summarizer.reports import LAYERS, SIGNATURE, aligned, write_tsv
+from summarizer.reports import LAYERS, NOTE, SIGNATURE, aligned, write_tsv
 from summarizer.settings import check_evaluation
 from torch import Tensor
 
@@ -57,8 +57,10 @@ def evaluate(cfg: DictConfig) -> float:
     if len(table) > 1:
         values = [[float(row[name]) for row in table] for name in NAMES]
         names = [row["layer"] for row in table]
-        heatmap(folder / "layers.png", NAMES, names, values, "layer", "BERTScore")
-    print(f"{aligned(table)}\n\n{metric.signature}\n\nFolder of the run: {folder}", flush=True)
+        heatmap(folder / "layers.png", NAMES, names, values, "layer", "BERTScore", NOTE)
+    note = f"{NOTE}\n\n" if len(table) > 1 else ""
+    text = f"{aligned(table)}\n\n{note}{metric.signature}\n\nFolder of the run: {folder}"
+    print(text, flush=True)
     return max(float(row["f1"]) for row in table)
 
 

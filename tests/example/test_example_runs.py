@@ -131,7 +131,7 @@ def test_sanity_check_and_limits_leave_no_trace(tmp_path: Path, data_dir: Path) 
 @pytest.mark.slow
 def test_sweep_and_collection(tmp_path: Path, data_dir: Path) -> None:
     sweep = tmp_path / "sweep"
-    command(
+    said = command(
         "train.py",
         "-m",
         "metric.num_layers=2,6",
@@ -141,17 +141,23 @@ def test_sweep_and_collection(tmp_path: Path, data_dir: Path) -> None:
     )
     printed = command("collect.py", str(sweep))
     lines = list(csv.DictReader((sweep / "runs.csv").open()))
-    assert [line["layer"] for line in lines] == ["2", "6"]
-    assert len({line["f1"] for line in lines}) == 2
+    layers = {(line["layer"], line["metric.num_layers"]) for line in lines}
+    assert layers == {("2", "2"), ("6", "6")}
+    scores = [float(line["bertscore"]) for line in lines]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] != scores[1]
     assert (sweep / "heatmap.png").stat().st_size > 1000
     assert "all-MiniLM-L6-v2" in printed
+    best = f"Best job: {lines[0]['job']} (metric.num_layers={lines[0]['layer']}): bertscore "
+    assert f"{best}{scores[0]:.4f} in epoch 0\nLayer, encoder or rule of the metric differ" in said
+    assert best in printed
 
 
 @pytest.mark.slow
 def test_sweep_over_scorers_of_one_file(tmp_path: Path) -> None:
     file, sweep = tmp_path / "predictions.jsonl", tmp_path / "sweep"
     file.write_text(json.dumps({"prediction": "a cat sat", "target": "the cat sat"}))
-    command(
+    said = command(
         "evaluate.py",
         "-m",
         "metric.num_layers=[1,2],all",
@@ -160,7 +166,8 @@ def test_sweep_over_scorers_of_one_file(tmp_path: Path) -> None:
     )
     command("collect.py", str(sweep))
     lines = list(csv.DictReader((sweep / "runs.csv").open()))
-    assert [line["layer"] for line in lines] == [*"12", *"0123456"]
+    assert sorted(line["layer"] for line in lines) == sorted([*"12", *"0123456"])
+    assert "Best job: " in said
 
 
 def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import permutations
 
@@ -34,7 +35,7 @@ def minimum_bayes_risk(candidates: Groups, targets: Groups, scorer: BERTScore | 
 
     def gain(group: list[str], place: int) -> float:
         others = group[:place] + group[place + 1 :]
-        return sum(score[group[place], other] for other in others)
+        return math.fsum(score[group[place], other] for other in others)
 
     return [_best(group, [gain(group, i) for i in range(len(group))]) for group in candidates]
 

@@ -99,11 +99,11 @@ def _missing(file: str, options: Iterable[str]) -> str:
 
 
 def _unknown_key(error: HydraException, cause: OmegaConfBaseException) -> str:
-    key, parent = cause.full_key, cause.parent_node
-    if not key or cause.key is None or not isinstance(parent, DictConfig):
+    key, last, parent = str(cause.full_key or ""), str(cause.key or ""), cause.parent_node
+    if not key or not last or not isinstance(parent, DictConfig):
         return " ".join(str(error).split("\nTo append")[0].split())
-    above = key.removesuffix(str(cause.key))
-    names = [f"{above}{name}" for name in parent if str(name)[0] != "_" and name != "hydra"]
+    above = key.removesuffix(last)
+    names = [f"{above}{name}" for name in map(str, parent) if name[0] != "_" and name != "hydra"]
     if not names:
         return f"got {key}, but {above.rstrip('.')} has no settings of its own"
     return f"got {key}, which is no setting{offered(key, names)}"

@@ -126,8 +126,8 @@ def tiny(
     model = PegasusForConditionalGeneration(config)
     if word_vectors:
         trained = _bert(tokenizer).get_input_embeddings().weight[: len(words)]
-        own = model.get_input_embeddings().weight
-        own.data.copy_(reduced(trained.detach(), d_model) * config.init_std)
+        own: Any = model.get_input_embeddings()
+        own.weight.data.copy_(reduced(trained.detach(), d_model) * config.init_std)
     batches = Batches(words, max_source_tokens, max_target_tokens, adds_start=True)
     return Generator(model.train(), batches)
 
@@ -200,8 +200,8 @@ def _bert(name: str, layers: int | None = None) -> Any:
             f"got encoder_layers={layers} of {name}, which has {config.num_hidden_layers}; wanted "
             "no more than these"
         )
-    changes = {} if layers is None else {"num_hidden_layers": layers}
-    return BertModel.from_pretrained(location, **changes)
+    config.num_hidden_layers = layers or config.num_hidden_layers
+    return BertModel.from_pretrained(location, config=config)
 
 
 def frequent_words(name: str, vocab_size: int) -> PreTrainedTokenizerBase:
@@ -221,7 +221,8 @@ def frequent_words(name: str, vocab_size: int) -> PreTrainedTokenizerBase:
         raise ValueError(
             f"got {name}, whose tokenizer is not that of a BERT; wanted such as minilm"
         )
-    last = max(whole.convert_tokens_to_ids(list(special.values())))
+    numbers: Any = whole.convert_tokens_to_ids(list(special.values()))
+    last = max(numbers)
     if vocab_size <= last:
         raise ValueError(
             f"got vocab_size={vocab_size}; wanted more than {last}, the number of the last special "

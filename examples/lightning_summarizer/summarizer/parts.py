@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from hydra.utils import instantiate
 from lightning import Trainer
+from lightning.pytorch.callbacks import Callback
 from omegaconf import DictConfig, OmegaConf
 from torch import nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -27,6 +28,7 @@ class Parts(NamedTuple):
     trainer: Trainer
     module: Summarizer
     data: TextData
+    callbacks: list[Callback]
 
 
 def build(cfg: DictConfig) -> Parts:
@@ -53,7 +55,7 @@ def build(cfg: DictConfig) -> Parts:
         module = Summarizer(generator, metric, optimizer, scheduler, **_plain(cfg.generation))
     if cfg.checkpoint is not None:
         _check_checkpoint(cfg, trainer, module)
-    return Parts(trainer, module, data)
+    return Parts(trainer, module, data, callbacks)
 
 
 def _made(cfg: DictConfig, key: str) -> Any:

@@ -65,10 +65,10 @@ def one_of(*names: str, why: str = "") -> Rule:
 
 
 def each_of(*names: str) -> Rule:
-    """A list of some names."""
+    """A list of some names, the first of them among them."""
     return Rule(
-        f"a list of {', '.join(names)}",
-        lambda value: isinstance(value, list) and all(name in names for name in value),
+        f"a list of {', '.join(names)}, and the first of these in it",
+        lambda value: isinstance(value, list) and names[0] in value and set(value) <= set(names),
     )
 
 
