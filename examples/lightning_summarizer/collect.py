@@ -1,4 +1,7 @@
-"""Collect the runs of a sweep: ``python collect.py multirun/NAME/DATE`` writes runs.csv and heatmap.png there."""
+"""Collect the jobs of a sweep: ``python collect.py multirun/NAME/DATE``.
+
+Writes ``runs.csv``, a row a job with the best one first, and ``heatmap.png`` (encoder by layer).
+"""
 
 from __future__ import annotations
 
@@ -8,68 +11,63 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from omegaconf import OmegaConf
+from summarizer.errors import EXPECTED, one_line
 from summarizer.pictures import heatmap
-from summarizer.reports import LAYERS, SCORES, SIGNATURE, aligned, read_tsv
+from summarizer.reports import NOTE, aligned, without_twin
+from summarizer.sweeps import read_jobs, shown, summary, swept_keys, unfinished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="of a sweep: the one that has a folder for each job")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    text = "of a sweep: the one that has a folder for each job"
+    parser.add_argument("folder", type=Path, help=text)
     folder: Path = parser.parse_args(arguments).folder
-    runs = [row for path in sorted(folder.glob("*/.hydra/config.yaml"), key=_number) for row in read_run(path.parents[1])]
-    if not runs:
-        print(f"{folder} holds no finished runs; wanted the folder of a sweep, such as multirun/NAME/DATE", file=sys.stderr)
+    try:
+        rows = read_jobs(folder)
+        if not rows:
+            why = "holds no finished runs" if folder.is_dir() else "is no folder"
+            wanted = "wanted the folder of a sweep, such as multirun/NAME/DATE"
+            print(f"collect.py: {folder} {why}; {wanted}", file=sys.stderr)
+            return 1
+        _write(folder, rows)
+    except EXPECTED as error:
+        print(f"collect.py: {one_line(error)}", file=sys.stderr)
         return 1
-    columns = list(dict.fromkeys(name for row in runs for name in row))
-    with (folder / "runs.csv").open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, columns, restval="")
-        table.writeheader()
-        table.writerows(runs)
-    _picture(folder / "heatmap.png", runs)
-    print(aligned([{name: row.get(name, "") for name in columns if name != "signature"} for row in runs]))
-    print(f"\n{folder / 'runs.csv'}\n{folder / 'heatmap.png'}")
+    print(aligned(without_twin(shown(rows))[0], swept_keys(rows[0])))
+    print(f"\n{summary(rows)}")
+    if lacking := unfinished(folder):
+        print(f"Without scores, because they failed or go on: job {', '.join(lacking)}")
+    several = len({row["layer"] for row in rows}) > 1
+    print(f"\n{folder / 'runs.csv'}\n{folder / 'heatmap.png'}{f' ({NOTE})' if several else ''}")
     return 0
 
 
-def read_run(folder: Path) -> list[dict[str, Any]]:
-    """Lines for a run: its overrides, encoder and layer, and scores: of the best epoch, or of each layer that was evaluated."""
-    if not (folder / SIGNATURE).is_file():  # it has failed, or goes on
-        return []
-    signature = (folder / SIGNATURE).read_text(encoding="utf-8").strip()
-    facts = dict(part.split(":", 1) for part in signature.split("|") if ":" in part)
-    overrides = OmegaConf.to_container(OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
-    head = {"job": folder.name, "overrides": " ".join(overrides), "encoder": facts["encoder"].split("@")[0]}
-    if scores := read_tsv(folder / SCORES):
-        best = max(scores, key=lambda row: float(row["val_bertscore"]))
-        layer = facts["layers"].removesuffix("(default)")
-        values = {name.removeprefix("val_"): value for name, value in best.items() if name != "val_f1"}
-        lines = [{"layer": layer, "f1": best["val_f1"], **values}]
-    else:
-        lines = [dict(row) for row in read_tsv(folder / LAYERS) if "f1" in row]
-    return [{**head, **line, "signature": signature} for line in lines]
+def _write(folder: Path, rows: Sequence[dict[str, str]]) -> None:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with (folder / "runs.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, columns, restval="")
+        table.writeheader()
+        table.writerows(rows)
+    encoders = list(dict.fromkeys(row["encoder"] for row in rows))
+    layers = sorted({row["layer"] for row in rows}, key=_number)
+    values = [[_best(rows, encoder, layer) for layer in layers] for encoder in encoders]
+    heatmap(folder / "heatmap.png", encoders, layers, values, "layer", "BERTScore F1", NOTE)
 
 
-def _picture(path: Path, runs: list[dict[str, Any]]) -> None:
-    """F1 by encoder and layer; the best one where there are several."""
-    encoders = list(dict.fromkeys(row["encoder"] for row in runs))
-    layers = sorted({row["layer"] for row in runs}, key=int)
-    values = [
-        [
-            max((float(r["f1"]) for r in runs if (r["encoder"], r["layer"]) == (encoder, layer)), default=math.nan)
-            for layer in layers
-        ]
-        for encoder in encoders
+def _best(rows: Sequence[dict[str, str]], encoder: str, layer: str) -> float:
+    """F1 of an encoder and a layer; of the best job where there are several."""
+    scores = [
+        float(row["f1"])
+        for row in rows
+        if (row["encoder"], row["layer"]) == (encoder, layer) and row.get("f1")
     ]
-    heatmap(path, encoders, layers, values, "layer", "BERTScore F1")
+    return max(scores, default=math.nan)
 
 
-def _number(path: Path) -> tuple[int, str]:
-    name = path.parents[1].name
-    return (int(name) if name.isdigit() else sys.maxsize, name)
+def _number(layer: str) -> tuple[int, str]:
+    return (int(layer) if layer.isdigit() else sys.maxsize, layer)
 
 
 if __name__ == "__main__":

@@ -1,62 +1,96 @@
-"""Score a file of predictions: ``python evaluate.py predictions=FILE.jsonl metric.num_layers=all``. See README.md."""
+"""Score a file: ``python evaluate.py predictions=FILE metric.num_layers=all``. See README.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hydra
 from omegaconf import DictConfig
-from summarizer.data.jsonl import read_jsonl, wanted
-from summarizer.launching import start_quietly
+from summarizer.data.jsonl import read_pairs
+from summarizer.errors import SettingError, blame
+from summarizer.groups import find_configs
+from summarizer.launching import job, start, start_quietly
 from summarizer.pictures import heatmap
-from summarizer.reports import SIGNATURE, aligned, write_tsv
+from summarizer.reports import LAYERS, NOTE, SIGNATURE, aligned, write_tsv
+from summarizer.settings import check_evaluation
 from torch import Tensor
 
 from bertscore_tm import BERTScore
 
-SCORES = ("precision", "recall", "f1")
+NAMES = ("precision", "recall", "f1")
 
 
-@hydra.main(version_base="1.3", config_path="../../configs", config_name="evaluate")
-def main(cfg: DictConfig) -> float:
+@hydra.main(version_base="1.3", config_path=find_configs(__file__), config_name="evaluate")
+def main(cfg: DictConfig) -> float | None:
     """One file and one metric, or one job of a sweep; returns the mean F1 of the best layer."""
-    return evaluate(cfg)
+    with job():
+        return evaluate(cfg)
+    return None
 
 
 def evaluate(cfg: DictConfig) -> float:
-    """Score the file; write samples.tsv, layers.tsv and, for several layers, layers.png."""
+    """Score the file; write samples.tsv, layers.tsv and, for several layers, layers.png.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        SettingError: if a setting or a row will not do.
+    """
     start_quietly()
-    metric: BERTScore = hydra.utils.instantiate(cfg.metric)
-    preds, targets = zip(*_pairs(cfg.predictions, cfg.prediction, cfg.target), strict=True)
+    check_evaluation(cfg)
+    preds, targets = _read(cfg)
+    with blame("metric"):
+        metric: BERTScore = hydra.utils.instantiate(cfg.metric)
     metric.update(preds, targets)
-    scores: dict[str, Tensor] = metric.compute()
+    scores = metric.compute()
+    assert isinstance(scores, dict)  # of the three scores, as checked
 
     folder = Path(cfg.paths.output_dir)
-    samples = [{"id": i, **{name: f"{value[i]:.6f}" for name, value in scores.items()}} for i in range(len(preds))]
-    write_tsv(folder / "samples.tsv", samples, list(samples[0]))
-    layers = [name.removesuffix("f1").strip("_") or f"layer_{metric.scorer.layers[0]}" for name in scores if name.endswith("f1")]
-    means = [float(value.double().mean()) for value in scores.values()]
-    table = [
-        {"layer": layer.removeprefix("layer_"), **{name: f"{value:.6f}" for name, value in zip(SCORES, row, strict=True)}}
-        for layer, row in zip(layers, zip(*[iter(means)] * len(SCORES), strict=True), strict=True)
+    samples: list[dict[str, Any]] = [
+        {"id": i, **{name: f"{value[i]:.6f}" for name, value in scores.items()}}
+        for i in range(len(preds))
     ]
-    write_tsv(folder / "layers.tsv", table, list(table[0]))
+    write_tsv(folder / "samples.tsv", samples, list(samples[0]))
+    table = _table(metric, scores)
+    write_tsv(folder / LAYERS, table, list(table[0]))
     (folder / SIGNATURE).write_text(f"{metric.signature}\n", encoding="utf-8")
     if len(table) > 1:
-        values = [[float(row[name]) for row in table] for name in SCORES]
-        heatmap(folder / "layers.png", SCORES, [row["layer"] for row in table], values, "layer", "BERTScore")
-    print(f"{aligned(table)}\n\n{metric.signature}\n\nFolder of the run: {folder}", flush=True)
+        values = [[float(row[name]) for row in table] for name in NAMES]
+        names = [row["layer"] for row in table]
+        heatmap(folder / "layers.png", NAMES, names, values, "layer", "BERTScore", NOTE)
+    note = f"{NOTE}\n\n" if len(table) > 1 else ""
+    text = f"{aligned(table)}\n\n{note}{metric.signature}\n\nFolder of the run: {folder}"
+    print(text, flush=True)
     return max(float(row["f1"]) for row in table)
 
 
-def _pairs(name: str, prediction: str, target: str) -> Iterator[tuple[str, list[str]]]:
-    if not Path(name).is_file():
-        raise FileNotFoundError(f"predictions={name} is no file (relative paths start at {Path.cwd()})")
-    for place, row in read_jsonl(name):
-        targets = wanted(row, target, place)
-        yield wanted(row, prediction, place), [targets] if isinstance(targets, str) else targets
+def _read(cfg: DictConfig) -> tuple[list[str], list[list[str]]]:
+    file = Path(cfg.predictions)
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"predictions={file} is no file (relative paths start at {Path.cwd()})"
+        )
+    with blame("predictions"):
+        pairs = list(read_pairs(str(file), cfg.prediction, cfg.target))
+    if not pairs:
+        raise SettingError(f"got predictions={file}, a file without rows; wanted one at least")
+    return [pred for pred, _ in pairs], [targets for _, targets in pairs]
+
+
+def _table(metric: BERTScore, scores: dict[str, Tensor]) -> list[dict[str, str]]:
+    """A line a layer, with the means over the samples."""
+    several = len(metric.layers) > 1
+    return [
+        {
+            "layer": str(layer),
+            **{
+                name: f"{scores[f'layer_{layer}_{name}' if several else name].double().mean():.6f}"
+                for name in NAMES
+            },
+        }
+        for layer in metric.layers
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

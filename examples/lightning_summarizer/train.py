@@ -2,63 +2,97 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import hydra
 import torch
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
 from lightning import Trainer, seed_everything
+from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 from omegaconf import DictConfig, OmegaConf
-from summarizer.launching import refuse_subprocesses, start_quietly
-from summarizer.module import Summarizer
-from summarizer.reports import run_report
+from summarizer.callbacks import ScoreTable
+from summarizer.groups import find_configs
+from summarizer.launching import job, start, start_quietly
+from summarizer.parts import build
+from summarizer.reports import SCORES, best_of, read_tsv, run_report
+from summarizer.settings import check_training
 
 
-@hydra.main(version_base="1.3", config_path="../../configs", config_name="train")
+@hydra.main(version_base="1.3", config_path=find_configs(__file__), config_name="train")
 def main(cfg: DictConfig) -> float | None:
     """One run, or one job of a sweep; returns the value that a search maximizes."""
-    return run(cfg, in_sweep=HydraConfig.get().mode is RunMode.MULTIRUN)
+    with job():
+        return run(cfg)
+    return None
 
 
-def run(cfg: DictConfig, in_sweep: bool = False) -> float | None:
-    """Make everything, then do the task; returns the best ``val_bertscore``."""
+def run(cfg: DictConfig) -> float | None:
+    """Check and make everything, then do the task; returns the best ``val_bertscore``.
+
+    Raises:
+        SettingError: if a setting will not do, before anything is trained.
+    """
+    began = time.time()
     start_quietly()
+    check_training(cfg)
     if cfg.num_threads is not None:
         torch.set_num_threads(cfg.num_threads)
     seed_everything(cfg.seed, workers=True, verbose=False)
-    parts = hydra.utils.instantiate(cfg, _convert_="all")  # the one place where the configuration becomes objects
-    data = parts["data"](collate=parts["model"].batches.collate)
-    module = Summarizer(parts["model"], parts["metric"], parts["optimizer"], parts["scheduler"], **parts["generation"])
-    trainer: Trainer = parts["trainer"](callbacks=_listed(parts["callbacks"]), logger=_listed(parts["logger"]))
-    if in_sweep:
-        refuse_subprocesses(trainer)
+    trainer, module, data, callbacks = build(cfg)
     for logger in trainer.loggers:
-        settings = OmegaConf.to_container(cfg, resolve=True)
+        settings: Any = OmegaConf.to_container(cfg, resolve=True)
         logger.log_hyperparams({**settings, "signature": module.bertscore.signature})
 
-    if cfg.test and cfg.task == "fit":
-        data.setup("test")  # a missing file is noticed before the training, not after it
     if cfg.task == "fit":
         trainer.fit(module, data, ckpt_path=cfg.checkpoint)
+        _say_if_stopped(trainer)
     elif cfg.task == "validate":
         trainer.validate(module, data, ckpt_path=cfg.checkpoint)
-    best = _best(trainer)  # a test forgets it
+    best = _value(cfg, trainer, callbacks)  # a test forgets it
     if cfg.test or cfg.task == "test":
-        trainer.test(module, data, ckpt_path="best" if cfg.task == "fit" else cfg.checkpoint)
+        trainer.test(
+            module, data, ckpt_path=_tested(trainer) if cfg.task == "fit" else cfg.checkpoint
+        )
     if trainer.is_global_zero:
-        print(f"\n{run_report(cfg.paths.output_dir)}", flush=True)
-    return best
+        print(f"\n{run_report(cfg.paths.output_dir, began - 1)}", flush=True)
+    return best if best is not None else _value(cfg, trainer, callbacks)
 
 
-def _listed(group: dict[str, object] | None) -> list[object]:
-    return [part for part in (group or {}).values() if part is not None]
+def _tested(trainer: Trainer) -> str | None:
+    """The best checkpoint of a training, or None, the last weights, where none was kept."""
+    for part in trainer.checkpoint_callbacks:
+        if isinstance(part, ModelCheckpoint) and part.monitor and part.best_model_path:
+            return part.best_model_path
+    if trainer.is_global_zero:
+        print("No best checkpoint was kept: the last weights are tested.", flush=True)
+    return None
 
 
-def _best(trainer: Trainer) -> float | None:
-    """The best validation score, or the last one if no checkpoint callback looked for the best."""
-    kept = trainer.checkpoint_callback.best_model_score if trainer.checkpoint_callback else None
-    value = kept if kept is not None else trainer.callback_metrics.get("val_bertscore")
+def _say_if_stopped(trainer: Trainer) -> None:
+    for callback in trainer.early_stopping_callbacks:
+        if trainer.should_stop and isinstance(callback, EarlyStopping) and trainer.is_global_zero:
+            print(
+                f"Stopped early after epoch {trainer.current_epoch - 1}: {callback.monitor} got no "
+                f"better than {float(callback.best_score):.4f} for {callback.wait_count} "
+                f"validations (patience={callback.patience}).",
+                flush=True,
+            )
+
+
+def _value(cfg: DictConfig, trainer: Trainer, callbacks: Sequence[Callback]) -> float | None:
+    """The score of the task, None before there is one.
+
+    Of a training it is that of the best epoch, or of the last if no table is kept.
+    """
+    path = Path(cfg.paths.output_dir) / SCORES
+    if cfg.task == "fit" and any(isinstance(part, ScoreTable) for part in callbacks):
+        best = best_of(read_tsv(path), "val_bertscore", path)
+        return None if best is None else float(best["val_bertscore"])
+    value = trainer.callback_metrics.get(f"{'test' if cfg.task == 'test' else 'val'}_bertscore")
     return None if value is None else float(value)
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

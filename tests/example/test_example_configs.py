@@ -1,4 +1,4 @@
-"""Every configuration composes, and every key beside a ``_target_`` is an argument that it takes."""
+"""Every configuration composes, and every key beside a ``_target_`` is an argument of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from hydra import compose, initialize_config_dir
 from bertscore_tm import BERTScore
 
 GROUPS = sorted(path.name for path in CONFIGS.iterdir() if path.is_dir())
-PLUGINS = {"joblib": "joblib_launcher", "slurm": "submitit_launcher", "ray": "ray_launcher", "optuna": "optuna_sweeper"}
+PLUGINS = {
+    "joblib": "joblib_launcher",
+    "slurm": "submitit_launcher",
+    "ray": "ray_launcher",
+    "optuna": "optuna_sweeper",
+}
 # What only the user can know.
 WANTED = {"hub": ["data.name=x", "data.source=x", "data.target=x"], "pretrained": ["model.name=x"]}
 
@@ -42,7 +47,9 @@ def nodes_with_target(part: Any) -> Iterator[dict[str, Any]]:
 def arguments(target: Any) -> set[str]:
     """What a target takes; what its bases take too, as far as it hands on ``**options``."""
     found: set[str] = set()
-    for function in [cls.__init__ for cls in target.__mro__] if inspect.isclass(target) else [target]:
+    for function in (
+        [cls.__init__ for cls in target.__mro__] if inspect.isclass(target) else [target]
+    ):
         parameters = inspect.signature(function).parameters.values()
         found |= {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
         if not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -61,10 +68,14 @@ def check(cfg: dict[str, Any]) -> None:
     assert checked
 
 
-@pytest.mark.parametrize("group, name", [(group, name) for group in GROUPS for name in names(group)])
+@pytest.mark.parametrize(
+    "group, name", [(group, name) for group in GROUPS for name in names(group)]
+)
 def test_composes_and_fits(group: str, name: str) -> None:
     skip_without_plugin(name)
-    cfg = composed(*WANTED.get(name, []), *([] if group == "hydra" else [f"{group}={name}"]), hydra=False)
+    cfg = composed(
+        *WANTED.get(name, []), *([] if group == "hydra" else [f"{group}={name}"]), hydra=False
+    )
     check(plain(cfg))
 
 
@@ -78,7 +89,13 @@ def test_metric_composes_and_fits(config: str, name: str) -> None:
 @pytest.mark.parametrize("name", names("launch"))
 def test_launcher_is_chosen(name: str) -> None:
     skip_without_plugin(name)
-    cfg = composed(f"launch={name}", "hydra.job.num=0", "hydra.runtime.output_dir=x", "hydra.runtime.cwd=x", hydra=True)
+    cfg = composed(
+        f"launch={name}",
+        "hydra.job.num=0",
+        "hydra.runtime.output_dir=x",
+        "hydra.runtime.cwd=x",
+        hydra=True,
+    )
     assert "Basic" not in cfg.hydra.launcher._target_
 
 
@@ -97,10 +114,16 @@ def test_metric_group_serves_any_project(tmp_path: Path) -> None:
     assert (cfg.metric.model_name_or_path, cfg.metric.num_layers) == ("minilm", 5)
 
 
-@pytest.mark.parametrize("path", [*CONFIGS.rglob("*.yaml"), *METRICS.glob("*.yaml")], ids=lambda p: f"{p.parent.name}/{p.stem}")
+@pytest.mark.parametrize(
+    "path",
+    [*CONFIGS.rglob("*.yaml"), *METRICS.glob("*.yaml")],
+    ids=lambda p: f"{p.parent.name}/{p.stem}",
+)
 def test_every_key_has_a_comment(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert any(line.startswith("# ") and "@package" not in line for line in lines[:2]), "says nothing of itself"
+    assert any(line.startswith("# ") and "@package" not in line for line in lines[:2]), (
+        "says nothing of itself"
+    )
     for line in lines:
         has_value = re.match(r"\s*(- )?[\w/@. ]+: *[^\s#]", line)
         assert not has_value or "  #" in line or "_target_" in line, f"{line!r} has no comment"

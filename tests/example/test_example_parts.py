@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import permutations
+import random
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,12 @@ from summarizer.launching import refuse_subprocesses
 from summarizer.models import frequent_words
 from summarizer.reports import aligned, read_tsv, write_tsv
 
-from bertscore_tm import BERTScore
+from bertscore_tm import BERTScore, bert_score
 
-CANDIDATES = [["a cat sat", "a cat sat down", "it rains"], ["open the file", "open the door", "close the door"]]
+CANDIDATES = [
+    ["a cat sat", "a cat sat down", "it rains"],
+    ["open the file", "open the door", "close the door"],
+]
 TARGETS = [["rain falls"], ["please close the door", "shut it"]]
 
 
@@ -57,7 +60,9 @@ def test_docstrings_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_unknown_package_is_named() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"'no_such_package' is not installed.*data\.packages"):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"'no_such_package' is not installed.*data\.packages"
+    ):
         list(read_package("no_such_package"))
 
 
@@ -82,7 +87,9 @@ def test_jsonl_takes_one_target_or_several(tmp_path: Path) -> None:
         ("", ValueError, "no rows for 'val'"),
     ],
 )
-def test_jsonl_errors_say_where(tmp_path: Path, text: str, error: type[Exception], message: str) -> None:
+def test_jsonl_errors_say_where(
+    tmp_path: Path, text: str, error: type[Exception], message: str
+) -> None:
     file = tmp_path / "val.jsonl"
     file.write_text(text)
     with pytest.raises(error, match=message):
@@ -106,20 +113,30 @@ def test_hub_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "_data", lambda split: table)
     data.setup("validate")
     assert data.rows["val"][2] == {"id": 2, "source": "Satz 2", "targets": ["sentence 2"]}
-    with pytest.raises(KeyError, match=r"no column 'translation.fr'; the data set has 'translation'"):
+    with pytest.raises(
+        KeyError, match=r"no column 'translation.fr'; the data set has 'translation'"
+    ):
         column(table[0], "translation.fr")
 
 
 def test_batches_there_and_back(words) -> None:
-    batches = Batches(words, max_source_tokens=8, max_target_tokens=8, prefix="read: ", adds_start=True)
+    batches = Batches(
+        words, max_source_tokens=8, max_target_tokens=8, prefix="read: ", adds_start=True
+    )
     rows = [
-        {"id": 4, "source": "one two three four five six seven eight", "targets": ["a big dog", "the dog"]},
+        {
+            "id": 4,
+            "source": "one two three four five six seven eight",
+            "targets": ["a big dog", "the dog"],
+        },
         {"id": 7, "source": "one", "targets": ["one"]},
     ]
     batch = batches.collate(rows)
     assert batch["input_ids"].shape == (2, 8)
     assert batches.decode(batch["input_ids"])[1] == "read : one"
-    assert batch["labels"][0].tolist() == words("a big dog")["input_ids"][1:]  # the decoder begins with the first by itself
+    assert (
+        batch["labels"][0].tolist() == words("a big dog")["input_ids"][1:]
+    )  # the decoder begins with the first by itself
     assert batch["labels"][1, -1] == -100
     assert batch["ids"].tolist() == [4, 7]
     assert batch["targets"] == [["a big dog", "the dog"], ["one"]]
@@ -132,21 +149,67 @@ def test_frequent_words_know_all_letters(words) -> None:
     assert words.decode(tokens, skip_special_tokens=True) == "zebra quixotic tensor 42 kwargs"
 
 
-def test_minimum_bayes_risk_is_the_most_like_all_others(scorer: BERTScore) -> None:
-    chosen = minimum_bayes_risk(CANDIDATES, TARGETS, scorer)
-    for group, text in zip(CANDIDATES, chosen, strict=True):
-        gains = dict.fromkeys(group, 0.0)
-        for a, b in permutations(group, 2):
-            gains[a] += float(scorer([a], [b]))
-            scorer.reset()
-        assert text == max(gains, key=gains.__getitem__)
+WORDS = "a the dog cat rain file door opens closes falls sits down quietly again".split()
+
+
+def drawn_groups(seed: int, groups: int = 12, size: int = 4) -> list[list[str]]:
+    draw = random.Random(seed)
+    return [
+        [" ".join(draw.choices(WORDS, k=draw.randint(1, 7))) for _ in range(size)]
+        for _ in range(groups)
+    ]
+
+
+@pytest.mark.parametrize("score", ["precision", "recall", "f1"])
+def test_minimum_bayes_risk_is_the_highest_mean_score_as_prediction(score: str) -> None:
+    groups = [*drawn_groups(1), ["a dog", "a dog", "rain falls again", "the cat"]]
+    chosen = minimum_bayes_risk(groups, [], BERTScore("minilm", 5, score=score, reduction="none"))
+    reversed_ = []
+    for group, text in zip(groups, chosen, strict=True):
+        means: dict[int, float] = {}
+        turned: dict[int, float] = {}
+        for i, candidate in enumerate(group):
+            others = group[:i] + group[i + 1 :]
+            scores = bert_score([candidate] * len(others), others, "minilm", 5)[score]
+            means[i] = float(scores.double().mean())
+            scores = bert_score(others, [candidate] * len(others), "minilm", 5)[score]
+            turned[i] = float(scores.double().mean())
+        assert means[group.index(text)] == pytest.approx(max(means.values()), abs=1e-6)
+        reversed_.append(group[max(turned, key=turned.__getitem__)])
+    if score != "f1":  # these groups tell the two directions apart
+        assert reversed_ != chosen
+
+
+def test_minimum_bayes_risk_counts_duplicates_as_often_as_they_come(scorer: BERTScore) -> None:
+    odd = ["it rains", "a cat sat", "a cat sat down", "the cat sat there"]
+    assert minimum_bayes_risk([odd], [], scorer) != ["it rains"]
+    assert minimum_bayes_risk([["it rains"] * 4 + odd[1:]], [], scorer) == ["it rains"]
+    assert minimum_bayes_risk([["same", "same"]], [], scorer) == ["same"]
+
+
+@pytest.mark.parametrize("choose", [first, minimum_bayes_risk, best_of_n])
+def test_a_group_without_candidates_gives_the_empty_text(choose, scorer: BERTScore) -> None:
+    groups = [["alone"], [], ["again"]]
+    assert choose(groups, [["x"]] * 3, scorer) == ["alone", "", "again"]
+    assert choose([[]], [["x"]], scorer) == [""]
+    assert choose([], [], scorer) == []
+
+
+def test_choosing_needs_one_score_of_one_layer() -> None:
+    several = BERTScore("minilm", [1, 2], reduction="none")
+    with pytest.raises(ValueError, match=r"layer_1, layer_2; wanted one score of one layer"):
+        minimum_bayes_risk([["a", "b"]], [], several)
+    with pytest.raises(ValueError, match=r"got no scorer to choose with; wanted a BERTScore"):
+        minimum_bayes_risk([["a", "b"]], [], None)
 
 
 def test_each_candidate_is_encoded_once() -> None:
     scorer = BERTScore("minilm", 4, reduction="none")
     before = scorer.diagnostics()["encoded_tokens"]
     minimum_bayes_risk([["one two", "three four", "five six", "seven eight"]], [[""]], scorer)
-    assert scorer.diagnostics()["encoded_tokens"] - before == 4 * 4  # two words and two markers each
+    assert (
+        scorer.diagnostics()["encoded_tokens"] - before == 4 * 4
+    )  # two words and two markers each
 
 
 def test_best_of_n_and_first(scorer: BERTScore) -> None:
@@ -170,7 +233,11 @@ def test_sweeps_in_subprocesses_are_refused() -> None:
 def test_tables(tmp_path: Path) -> None:
     rows = [{"epoch": 0, "f1": "0.25"}, {"epoch": 10, "f1": "0.123456"}]
     write_tsv(tmp_path / "a" / "x.tsv", rows, ["epoch", "f1", "later"])
-    assert read_tsv(tmp_path / "a" / "x.tsv")[1] == {"epoch": "10", "f1": "0.123456", "later": "nan"}
+    assert read_tsv(tmp_path / "a" / "x.tsv")[1] == {
+        "epoch": "10",
+        "f1": "0.123456",
+        "later": "nan",
+    }
     assert read_tsv(tmp_path / "none.tsv") == []
     assert aligned(rows) == "epoch      f1\n    0  0.2500\n   10  0.1235"
 

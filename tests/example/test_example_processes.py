@@ -29,16 +29,30 @@ def rows() -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def validated(rows: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+def validated(
+    rows: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[int], Path]:
     """A function from a number of processes to the folder with the results."""
     file = tmp_path_factory.mktemp("rows") / "rows.jsonl"
-    file.write_text("".join(json.dumps({"source": source, "target": target}) + "\n" for source, target in rows))
+    file.write_text(
+        "".join(json.dumps({"source": source, "target": target}) + "\n" for source, target in rows)
+    )
 
     @cache
     def validate(processes: int) -> Path:
         folder = tmp_path_factory.mktemp(f"on_{processes}")
-        command = [sys.executable, str(Path(__file__).with_name("validate_rows.py")), str(file), str(folder), str(processes)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [
+            sys.executable,
+            str(Path(__file__).with_name("validate_rows.py")),
+            str(file),
+            str(folder),
+            str(processes),
+        ]
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
         assert done.returncode == 0, done.stdout + done.stderr
         return folder
@@ -48,7 +62,9 @@ def validated(rows: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2, 3])
-def test_idf_over_all_rows(rows: list[tuple[str, str]], validated: Callable[[int], Path], processes: int) -> None:
+def test_idf_over_all_rows(
+    rows: list[tuple[str, str]], validated: Callable[[int], Path], processes: int
+) -> None:
     preds = [" ".join(source.split()[:9]) for source, _ in rows]
     right = bert_score(preds, [target for _, target in rows], "minilm", idf=True)
     results = json.loads((validated(processes) / "results.json").read_text())

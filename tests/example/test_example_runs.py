@@ -1,17 +1,15 @@
-"""The example runs: every experiment with a tiny limit, resume, test, evaluation, a sweep and its collection."""
+"""The example runs: experiments with tiny limits, resume, test, evaluation, sweeps."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import collect
 import pytest
-from composing import EXAMPLE, composed, names
+from commands import TINY, command, places
+from composing import composed, names
 from evaluate import evaluate
 from summarizer.reports import read_tsv
 from train import run
@@ -24,35 +22,10 @@ pytestmark = [
     pytest.mark.filterwarnings(f"error::{BERTScoreWarning.__module__}.BERTScoreWarning"),
 ]
 
-TINY = [
-    "data.packages=[torchmetrics]",
-    "data.max_train=16",
-    "data.max_val=5",
-    "data.max_test=5",
-    "model.vocab_size=3000",
-    "generation.generation.max_new_tokens=6",
-    "trainer.max_epochs=1",
-    "trainer.log_every_n_steps=1",
-    "trainer.enable_progress_bar=false",
-]
-
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("data")
-
-
-def places(folder: Path, data_dir: Path) -> list[str]:
-    return [f"paths.output_dir={folder}", f"paths.data_dir={data_dir}"]
-
-
-def command(script: str, *arguments: str) -> str:
-    """Run a command of the example."""
-    settings = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    line = [sys.executable, str(EXAMPLE / script), *arguments]
-    done = subprocess.run(line, env=settings, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.slow
@@ -72,7 +45,12 @@ def test_experiment(name: str, tmp_path: Path, data_dir: Path) -> None:
 @pytest.mark.slow
 def test_experiment_two_processes(tmp_path: Path, data_dir: Path) -> None:
     run(composed(*TINY, "task=validate", *places(tmp_path / "one", data_dir)))
-    two = ["experiment=two_processes", "task=validate", *places(tmp_path / "two", data_dir), f"hydra.run.dir={tmp_path}/two"]
+    two = [
+        "experiment=two_processes",
+        "task=validate",
+        *places(tmp_path / "two", data_dir),
+        f"hydra.run.dir={tmp_path}/two",
+    ]
     command("train.py", *TINY, *two)
     (one,), (two,) = (read_tsv(tmp_path / folder / "scores.tsv") for folder in ("one", "two"))
     for score in ("val_bertscore", "val_precision", "val_recall"):
@@ -83,15 +61,31 @@ def test_experiment_two_processes(tmp_path: Path, data_dir: Path) -> None:
 def test_resume_test_and_logs(tmp_path: Path, data_dir: Path) -> None:
     run(composed(*TINY, *places(tmp_path / "first", data_dir)))
     checkpoint = tmp_path / "first" / "checkpoints" / "last.ckpt"
-    cfg = composed(*TINY, f"checkpoint={checkpoint}", "trainer.max_epochs=2", "test=true", *places(tmp_path / "second", data_dir))
+    cfg = composed(
+        *TINY,
+        f"checkpoint={checkpoint}",
+        "trainer.max_epochs=2",
+        "test=true",
+        *places(tmp_path / "second", data_dir),
+    )
     run(cfg)
     before, after = (read_tsv(tmp_path / folder / "scores.tsv") for folder in ("first", "second"))
     assert [row["epoch"] for row in after] == ["0", "1"]
     assert after[0] == before[0]
 
     lines = list(csv.DictReader((tmp_path / "second" / "csv" / "metrics.csv").open()))
-    assert {"val_bertscore", "val_rougeL", "val_bleu", "val_chrf", "test_bertscore", "test_recall", "train_loss"} <= set(lines[0])
-    events = [file.read_bytes() for file in (tmp_path / "second" / "tensorboard").glob("events*")]  # fit and test write one each
+    assert {
+        "val_bertscore",
+        "val_rougeL",
+        "val_bleu",
+        "val_chrf",
+        "test_bertscore",
+        "test_recall",
+        "train_loss",
+    } <= set(lines[0])
+    events = [
+        file.read_bytes() for file in (tmp_path / "second" / "tensorboard").glob("events*")
+    ]  # fit and test write one each
     assert any(b"validation samples" in event for event in events)
     samples = read_tsv(tmp_path / "second" / "samples" / "epoch_001.tsv")
     assert samples[0]["kind"] == "best"
@@ -99,7 +93,9 @@ def test_resume_test_and_logs(tmp_path: Path, data_dir: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in names("debug") if name != "overfit"])  # that one takes its time
+@pytest.mark.parametrize(
+    "name", [name for name in names("debug") if name != "overfit"]
+)  # that one takes its time
 def test_debug(name: str, tmp_path: Path, data_dir: Path) -> None:
     run(composed(*TINY, f"debug={name}", *places(tmp_path, data_dir)))
     assert read_tsv(tmp_path / "scores.tsv")
@@ -107,11 +103,15 @@ def test_debug(name: str, tmp_path: Path, data_dir: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
-def test_precision_does_not_reach_the_metric(precision: str, tmp_path: Path, data_dir: Path) -> None:
+def test_precision_does_not_reach_the_metric(
+    precision: str, tmp_path: Path, data_dir: Path
+) -> None:
     run(composed(*TINY, f"trainer.precision={precision}", *places(tmp_path, data_dir)))
     (row,) = read_tsv(tmp_path / "scores.tsv")
     file = tmp_path / "predictions" / "epoch_000.jsonl"
-    again = evaluate(composed(f"predictions={file}", f"paths.output_dir={tmp_path}/again", config="evaluate"))
+    again = evaluate(
+        composed(f"predictions={file}", f"paths.output_dir={tmp_path}/again", config="evaluate")
+    )
     assert float(row["val_bertscore"]) == pytest.approx(again, abs=1e-5)
 
 
@@ -131,30 +131,58 @@ def test_sanity_check_and_limits_leave_no_trace(tmp_path: Path, data_dir: Path) 
 @pytest.mark.slow
 def test_sweep_and_collection(tmp_path: Path, data_dir: Path) -> None:
     sweep = tmp_path / "sweep"
-    command("train.py", "-m", "metric.num_layers=2,6", *TINY, f"hydra.sweep.dir={sweep}", f"paths.data_dir={data_dir}")
+    said = command(
+        "train.py",
+        "-m",
+        "metric.num_layers=2,6",
+        *TINY,
+        f"hydra.sweep.dir={sweep}",
+        f"paths.data_dir={data_dir}",
+    )
     printed = command("collect.py", str(sweep))
     lines = list(csv.DictReader((sweep / "runs.csv").open()))
-    assert [line["layer"] for line in lines] == ["2", "6"]
-    assert len({line["f1"] for line in lines}) == 2
+    layers = {(line["layer"], line["metric.num_layers"]) for line in lines}
+    assert layers == {("2", "2"), ("6", "6")}
+    scores = [float(line["bertscore"]) for line in lines]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] != scores[1]
     assert (sweep / "heatmap.png").stat().st_size > 1000
     assert "all-MiniLM-L6-v2" in printed
+    best = f"Best job: {lines[0]['job']} (metric.num_layers={lines[0]['layer']}): bertscore "
+    assert f"{best}{scores[0]:.4f} in epoch 0\nLayer, encoder or rule of the metric differ" in said
+    assert best in printed
 
 
 @pytest.mark.slow
 def test_sweep_over_scorers_of_one_file(tmp_path: Path) -> None:
     file, sweep = tmp_path / "predictions.jsonl", tmp_path / "sweep"
     file.write_text(json.dumps({"prediction": "a cat sat", "target": "the cat sat"}))
-    command("evaluate.py", "-m", "metric.num_layers=[1,2],all", f"predictions={file}", f"hydra.sweep.dir={sweep}")
+    said = command(
+        "evaluate.py",
+        "-m",
+        "metric.num_layers=[1,2],all",
+        f"predictions={file}",
+        f"hydra.sweep.dir={sweep}",
+    )
     command("collect.py", str(sweep))
     lines = list(csv.DictReader((sweep / "runs.csv").open()))
-    assert [line["layer"] for line in lines] == [*"12", *"0123456"]
+    assert sorted(line["layer"] for line in lines) == sorted([*"12", *"0123456"])
+    assert "Best job: " in said
 
 
 def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"prediction": "a cat sat", "target": "the cat sat"}, {"prediction": "rain", "target": ["snow", "rain"]}]
+    rows = [
+        {"prediction": "a cat sat", "target": "the cat sat"},
+        {"prediction": "rain", "target": ["snow", "rain"]},
+    ]
     file = tmp_path / "predictions.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    cfg = composed(f"predictions={file}", "metric.num_layers=all", f"paths.output_dir={tmp_path}/all", config="evaluate")
+    cfg = composed(
+        f"predictions={file}",
+        "metric.num_layers=all",
+        f"paths.output_dir={tmp_path}/all",
+        config="evaluate",
+    )
     best = evaluate(cfg)
     table = read_tsv(tmp_path / "all" / "layers.tsv")
     assert [row["layer"] for row in table] == [str(i) for i in range(7)]
@@ -162,7 +190,14 @@ def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "all" / "layers.png").exists()
     assert "layers:0,1,2,3,4,5,6" in capsys.readouterr().out
 
-    evaluate(composed(f"predictions={file}", "metric.num_layers=4", f"paths.output_dir={tmp_path}/4", config="evaluate"))
+    evaluate(
+        composed(
+            f"predictions={file}",
+            "metric.num_layers=4",
+            f"paths.output_dir={tmp_path}/4",
+            config="evaluate",
+        )
+    )
     (row,) = read_tsv(tmp_path / "4" / "layers.tsv")
     assert row == table[4]
     samples = read_tsv(tmp_path / "4" / "samples.tsv")
@@ -171,7 +206,9 @@ def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_evaluation_of_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"predictions=nowhere\.jsonl is no file"):
-        evaluate(composed("predictions=nowhere.jsonl", f"paths.output_dir={tmp_path}", config="evaluate"))
+        evaluate(
+            composed("predictions=nowhere.jsonl", f"paths.output_dir={tmp_path}", config="evaluate")
+        )
 
 
 def test_collection_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,9 @@
-"""Validates rows with Lightning on several processes and writes the value of the metric; run by a test.
+"""Validates rows on several processes and writes the value of the metric; run by a test.
 
     python validate_rows.py ROWS.jsonl FOLDER PROCESSES
 
-The model writes the first words of the source, so that nothing but the way over the processes can change the value.
+The model writes the first words of the source, so that nothing but the way over the processes
+can change the value.
 """
 
 from __future__ import annotations
@@ -22,8 +23,18 @@ def write(self: Summarizer, batch: dict) -> list[str]:
 
 
 def main(rows: str, folder: str, processes: str) -> None:
-    choices = ["task=validate", "data=jsonl", f"data.val={rows}", "data.eval_batch_size=8", "logger=none"]
-    small = ["model.vocab_size=3000", "trainer.enable_progress_bar=false", f"trainer.devices={processes}"]
+    choices = [
+        "task=validate",
+        "data=jsonl",
+        f"data.val={rows}",
+        "data.eval_batch_size=8",
+        "logger=none",
+    ]
+    small = [
+        "model.vocab_size=3000",
+        "trainer.enable_progress_bar=false",
+        f"trainer.devices={processes}",
+    ]
     places = [f"paths.output_dir={folder}", "metric.idf=true", "trainer=ddp_cpu2"]
     Summarizer.write = write
     validate = Trainer.validate

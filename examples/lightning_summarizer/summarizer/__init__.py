@@ -1,1 +1,1 @@
-"""A sequence-to-sequence model that is validated with BERTScore: data, models, the LightningModule and callbacks."""
+"""A sequence-to-sequence model that is validated with BERTScore, and what surrounds it."""

@@ -22,7 +22,8 @@ class Batches:
         max_source_tokens: the rest of a source is cut off.
         max_target_tokens: the rest of a target is cut off in training.
         prefix: put before each source; T5 wants "summarize: ".
-        adds_start: whether the tokenizer begins a text with the token that the decoder begins with; labels leave it out.
+        adds_start: whether the tokenizer begins a text with the token that the decoder begins
+            with; labels leave it out.
     """
 
     def __init__(
@@ -38,10 +39,13 @@ class Batches:
 
     def collate(self, rows: list[Row]) -> dict[str, Any]:
         """A batch: what the model takes, and the texts and ids that the metric takes."""
-        # A tokenizer that sees all of a very long text only to cut it costs more than the model: 8 characters a token are enough.
+        # A tokenizer that sees all of a very long text only to cut it costs more than the model:
+        # 8 characters a token are enough.
         sources = [self.prefix + row["source"][: 8 * self.max_source_tokens] for row in rows]
         inputs = self._tokens(self.max_source_tokens, text=sources)
-        labels = self._tokens(self.max_target_tokens, text_target=[row["targets"][0] for row in rows])
+        labels = self._tokens(
+            self.max_target_tokens, text_target=[row["targets"][0] for row in rows]
+        )
         ids = labels["input_ids"].masked_fill(labels["attention_mask"] == 0, _IGNORED)
         return {
             "input_ids": inputs["input_ids"],  # [rows, source tokens]
@@ -58,4 +62,7 @@ class Batches:
         return [text.strip() for text in texts]
 
     def _tokens(self, length: int, **texts: list[str]) -> Mapping[str, Tensor]:
-        return self.tokenizer(**texts, padding=True, truncation=True, max_length=length, return_tensors="pt")
+        tokens: Mapping[str, Tensor] = self.tokenizer(
+            **texts, padding=True, truncation=True, max_length=length, return_tensors="pt"
+        )
+        return tokens

@@ -1,13 +1,114 @@
-"""How a run is started: quietly, and not as a sweep that starts itself again."""
+"""How a command is started: where its configurations are, and how it ends."""
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
 from lightning import Trainer
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
+
+from .errors import EXPECTED, JobFailed, one_line
+
+_FULL = "HYDRA_FULL_ERROR"
+
+
+class MetricGroup(SearchPathPlugin):
+    """Puts the configurations of the package, the group ``metric``, into the list of ``--help``."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Add them behind those of the example."""
+        search_path.append("bertscore_tm", "pkg://bertscore_tm.configs")
+
+
+@dataclass
+class _Command:
+    """What this process was started for.
+
+    Attributes:
+        full: whether errors are shown with all that led to them.
+        failed: the jobs of a sweep that have failed.
+    """
+
+    full: bool
+    failed: list[str]
+
+
+_command: _Command | None = None
+
+
+def start(main: Callable[[], object]) -> None:
+    """Run a command of Hydra. What the user can mend ends as one line on stderr and status 1.
+
+    With HYDRA_FULL_ERROR=1 everything is shown.
+    """
+    global _command
+    command = _command = _Command(os.environ.get(_FULL) == "1", [])
+    Plugins.instance().register(MetricGroup)
+    os.environ[_FULL] = "1"  # Hydra then leaves errors to us
+    try:
+        main()
+    except (*EXPECTED, JobFailed) as error:
+        if command.full:
+            raise
+        if not isinstance(error, JobFailed):  # which has said it
+            _say(error)
+        sys.exit(1)
+    finally:
+        if not command.full:
+            del os.environ[_FULL]
+    if command.failed:
+        sys.exit(1)
+
+
+@contextmanager
+def job() -> Iterator[None]:
+    """A run, or a job of a sweep, whose error is said at once: the other jobs go on.
+
+    Raises:
+        JobFailed: for an error in a job that a launcher has started in another process.
+        SystemExit: for an error in a run.
+    """
+    full = os.environ.pop(_FULL, None)  # processes that are started within get what the user set
+    try:
+        yield
+    except EXPECTED as error:
+        if _command is not None and _command.full:
+            raise
+        if not in_sweep():
+            if _command is None:
+                raise
+            _say(error)
+            sys.exit(1)
+        settings = HydraConfig.get().job
+        name = f"job {settings.num} ({settings.override_dirname})"
+        _say(error, f"{name}: ")
+        if _command is None:
+            raise JobFailed(name) from error
+        _command.failed.append(name)
+    finally:
+        if full is not None:
+            os.environ[_FULL] = full
+
+
+def _say(error: BaseException, where: str = "") -> None:
+    print(f"{Path(sys.argv[0]).name}: {where}{one_line(error)}", file=sys.stderr, flush=True)
+
+
+def in_sweep() -> bool:
+    """Whether Hydra runs one of several jobs."""
+    return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
 
 
 def start_quietly() -> None:
@@ -19,28 +120,34 @@ def start_quietly() -> None:
     transformers.utils.logging.disable_progress_bar()
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).* is deprecated")
     warnings.filterwarnings("ignore", message=r".*does not have many workers")
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(_no_advertisement)
+    logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(_is_news)
 
 
-def _no_advertisement(record: logging.LogRecord) -> bool:
-    return "Tip: For seamless" not in record.getMessage()
+def _is_news(record: logging.LogRecord) -> bool:
+    idle = ("Tip: For seamless", "GPU available: False", "TPU available: False")
+    return not any(words in record.getMessage() for words in idle)
 
 
 def refuse_subprocesses(trainer: Trainer) -> None:
     """Stop a sweep whose strategy would start the whole sweep in each of its processes.
 
-    Lightning's "ddp" starts the other processes of a run by repeating the command line. With ``-m`` each of them would begin
-    with the first job of the sweep, and wait for the others for ever.
+    Lightning's "ddp" starts the other processes of a run by repeating the command line. With
+    ``-m`` each of them would begin with the first job of the sweep, and wait for the others for
+    ever.
 
     Raises:
         RuntimeError: if the trainer has such a strategy; the message says what to use.
     """
     launcher = trainer.strategy.launcher
-    if isinstance(launcher, _SubprocessScriptLauncher) and not launcher.cluster_environment.creates_processes_externally:
+    if (
+        isinstance(launcher, _SubprocessScriptLauncher)
+        and not launcher.cluster_environment.creates_processes_externally
+    ):
         raise RuntimeError(
-            "-m does not go together with this trainer: its strategy starts its processes by repeating the command line, and "
-            "each would start the whole sweep. Use one of these instead:\n"
-            "  trainer=cpu or trainer=gpu              one process a run (launch=joblib runs several at a time)\n"
-            "  trainer=ddp_spawn_cpu2, or trainer.strategy=ddp_spawn   processes without a command line\n"
-            "  torchrun --nproc-per-node 2 train.py -m ... hydra.sweep.dir=multirun/NAME   processes started beforehand"
+            "-m does not go together with this trainer, whose strategy repeats the command line to "
+            "start its processes: each would start the whole sweep; wanted one process a run "
+            "(trainer=cpu or trainer=gpu; launch=joblib runs several at a time), processes without "
+            "a command line (trainer=ddp_spawn_cpu2, or trainer.strategy=ddp_spawn), or processes "
+            "started beforehand (torchrun --nproc-per-node 2 train.py -m ... "
+            "hydra.sweep.dir=multirun/NAME)"
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import (
+    AutoConfig,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     BertConfig,
@@ -22,22 +23,66 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from bertscore_tm.names import find
+from bertscore_tm import HuggingFaceEncoder
 
 from .batches import Batches
 
 
 class Generator(NamedTuple):
-    """A model, and what makes its batches."""
+    """A model, in training mode, and what makes its batches."""
 
     model: PreTrainedModel
     batches: Batches
 
 
-def pretrained(name: str, max_source_tokens: int, max_target_tokens: int, prefix: str = "") -> Generator:
-    """A trained model of the hub, or from a folder."""
+def pretrained(
+    name: str, max_source_tokens: int, max_target_tokens: int, prefix: str = ""
+) -> Generator:
+    """A trained model of the hub, or from a folder, in float32 (some are saved in half of it).
+
+    Args:
+        name: of the model.
+        max_source_tokens, max_target_tokens, prefix: see `Batches`; never above what the model
+            has positions for.
+
+    Raises:
+        OSError: if there is no such model.
+        ValueError: if it is no sequence-to-sequence model, or does not say how it begins a text.
+    """
+    try:
+        model = AutoModelForSeq2SeqLM.from_pretrained(name).float().train()
+    except ValueError as error:  # lists all classes that would do
+        if "Unrecognized configuration class" not in str(error):
+            raise
+        kind = AutoConfig.from_pretrained(name).model_type
+        raise ValueError(
+            f"got name={name}, a model of the kind {kind!r}; wanted one that goes from sequence to "
+            "sequence, such as T5, BART, Marian or Pegasus"
+        ) from error
     tokenizer = AutoTokenizer.from_pretrained(name)
-    return Generator(AutoModelForSeq2SeqLM.from_pretrained(name), tokenizer, max_source_tokens, max_target_tokens, prefix=prefix)
+    start = model.config.decoder_start_token_id
+    if start is None:
+        raise ValueError(
+            f"got name={name}, whose config.json has no decoder_start_token_id; wanted the token "
+            "that the decoder begins with: add it to that file"
+        )
+    # The model moves the labels to the right itself, behind this token, which they lack.
+    adds_start = tokenizer(text_target="a")["input_ids"][0] == start
+    longest_source, longest_target = positions(model)
+    sizes = min(max_source_tokens, longest_source), min(max_target_tokens, longest_target)
+    return Generator(model, Batches(tokenizer, *sizes, prefix=prefix, adds_start=adds_start))
+
+
+def positions(model: PreTrainedModel) -> tuple[int, int]:
+    """The tokens that a source and a target may have; models such as T5 know no limit."""
+    config: Any = model.config
+    whole = getattr(config, "max_position_embeddings", None)
+    longest = []
+    for half in ("encoder", "decoder"):
+        part = getattr(config, half, None)  # of two models that were put together
+        own = getattr(part, "max_position_embeddings", None)
+        longest.append(own or getattr(config, f"max_{half}_position_embeddings", whole) or 10**9)
+    return longest[0], longest[1]
 
 
 def tiny(
@@ -80,15 +125,27 @@ def tiny(
     )
     model = PegasusForConditionalGeneration(config)
     if word_vectors:
-        trained = BertModel.from_pretrained(find(tokenizer).location).get_input_embeddings().weight[: len(words)]
-        model.get_input_embeddings().weight.data.copy_(reduced(trained.detach(), d_model) * config.init_std)
-    return Generator(model, Batches(words, max_source_tokens, max_target_tokens, adds_start=True))
+        trained = _bert(tokenizer).get_input_embeddings().weight[: len(words)]
+        own: Any = model.get_input_embeddings()
+        own.weight.data.copy_(reduced(trained.detach(), d_model) * config.init_std)
+    batches = Batches(words, max_source_tokens, max_target_tokens, adds_start=True)
+    return Generator(model.train(), batches)
 
 
 def reduced(vectors: Tensor, dim: int) -> Tensor:
-    """Principal components with a standard deviation of 1: ``[words, width]`` to ``[words, dim]``, ``dim`` at most width."""
+    """Principal components with a standard deviation of 1: ``[words, width]`` to ``[words, dim]``.
+
+    Raises:
+        ValueError: if ``dim`` is above the width.
+    """
+    if dim > vectors.shape[1]:
+        raise ValueError(
+            f"got d_model={dim} for word vectors of {vectors.shape[1]} dimensions; wanted no more "
+            "than these, or word_vectors=false"
+        )
     centred = vectors - vectors.mean(0)
-    components = centred @ torch.linalg.svd(centred, full_matrices=False).Vh[:dim].T
+    axes: Tensor = torch.linalg.svd(centred, full_matrices=False).Vh[:dim]
+    components = centred @ axes.T
     return components / components.std()
 
 
@@ -101,9 +158,9 @@ def warm_started(
     decoder_layers: int,
     freeze_encoder: bool,
 ) -> Generator:
-    """The lower layers of a trained BERT-like encoder, and a new decoder that starts with its word vectors."""
+    """The lower layers of a trained BERT-like encoder, and a new decoder with its word vectors."""
     words = frequent_words(encoder, vocab_size)
-    trained = BertModel.from_pretrained(find(encoder).location, num_hidden_layers=encoder_layers)
+    trained = _bert(encoder, encoder_layers)
     trained.resize_token_embeddings(len(words))
     trained.requires_grad_(not freeze_encoder)
     config = BertConfig(
@@ -120,24 +177,66 @@ def warm_started(
     for name, token in _special_tokens(words).items():
         setattr(model.config, name, token)
         setattr(model.generation_config, name, token)
-    return Generator(model, Batches(words, max_source_tokens, max_target_tokens, adds_start=True))
+    longest, _ = positions(model)
+    sizes = min(max_source_tokens, longest), min(max_target_tokens, longest)
+    return Generator(model.train(), Batches(words, *sizes, adds_start=True))
+
+
+def _bert(name: str, layers: int | None = None) -> Any:
+    """The encoder behind a name, or its lower layers.
+
+    Raises:
+        ValueError: if it is no BERT, or has fewer layers.
+    """
+    location = HuggingFaceEncoder(name).location
+    config = AutoConfig.from_pretrained(location)
+    if config.model_type != "bert":
+        raise ValueError(
+            f"got {name}, an encoder of the kind {config.model_type!r}; wanted a BERT: minilm, "
+            "bert-base-uncased or others of this kind"
+        )
+    if layers is not None and layers > config.num_hidden_layers:
+        raise ValueError(
+            f"got encoder_layers={layers} of {name}, which has {config.num_hidden_layers}; wanted "
+            "no more than these"
+        )
+    config.num_hidden_layers = layers or config.num_hidden_layers
+    return BertModel.from_pretrained(location, config=config)
 
 
 def frequent_words(name: str, vocab_size: int) -> PreTrainedTokenizerBase:
-    """The tokenizer of a BERT-like encoder with the first words of its vocabulary, which is ordered by frequency.
+    """The tokenizer of a BERT-like encoder with the first words of its vocabulary.
 
-    A small model spends most of its time on the words that it could have chosen.
+    These are the frequent ones. A small model spends most of its time on the words that it could
+    have chosen.
+
+    Raises:
+        ValueError: if the special tokens are not among them, or the tokenizer has none.
     """
-    whole = AutoTokenizer.from_pretrained(find(name).location)
+    whole = AutoTokenizer.from_pretrained(HuggingFaceEncoder(name).location)
     parts = json.loads(whole.backend_tokenizer.to_str())
-    parts["model"]["vocab"] = {word: i for word, i in parts["model"]["vocab"].items() if i < vocab_size}
-    parts["truncation"] = parts["padding"] = None  # of sentence embeddings
     names = ("pad_token", "cls_token", "sep_token", "unk_token", "mask_token")
     special = {token: getattr(whole, token) for token in names}
-    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(parts)), **special)
+    if parts["model"]["type"] != "WordPiece" or None in special.values():
+        raise ValueError(
+            f"got {name}, whose tokenizer is not that of a BERT; wanted such as minilm"
+        )
+    numbers: Any = whole.convert_tokens_to_ids(list(special.values()))
+    last = max(numbers)
+    if vocab_size <= last:
+        raise ValueError(
+            f"got vocab_size={vocab_size}; wanted more than {last}, the number of the last special "
+            f"token of {name} (some thousands, so that there are words too)"
+        )
+    vocab = parts["model"]["vocab"]
+    parts["model"]["vocab"] = {word: i for word, i in vocab.items() if i < vocab_size}
+    parts["truncation"] = parts["padding"] = None  # of sentence embeddings
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(parts)), **special
+    )
 
 
-def _special_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+def _special_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
     """BERT begins a text with [CLS] and ends it with [SEP]; so does the decoder."""
     return {
         "decoder_start_token_id": tokenizer.cls_token_id,

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-SCORES, SIGNATURE, LAYERS = "scores.tsv", "signature.txt", "layers.tsv"
+from .errors import SettingError
+
+SCORES, TEST, LAYERS = "scores.tsv", "test_scores.tsv", "layers.tsv"
+SIGNATURE = "signature.txt"
+NOTE = "Scores of different layers do not compare: each layer has a scale of its own."
+Row = dict[str, str]
 
 
 def write_tsv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """Write a table with a head."""
+    """Write a table with a head; what a row lacks is "nan"."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, columns, delimiter="\t", restval="nan", lineterminator="\n")
+        table = csv.DictWriter(
+            file,
+            columns,
+            delimiter="\t",
+            restval="nan",
+            extrasaction="ignore",  # a resumed table may have had others
+            lineterminator="\n",
+        )
         table.writeheader()
         table.writerows(rows)
 
 
-def read_tsv(path: Path) -> list[dict[str, str]]:
+def read_tsv(path: Path) -> list[Row]:
     """Lines of a table as mappings; none if there is no file."""
     if not path.is_file():
         return []
@@ -27,23 +41,132 @@ def read_tsv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def aligned(rows: Sequence[dict[str, Any]]) -> str:
-    """A table as text: numbers with four digits behind the point, columns to the right."""
-    cells = [list(rows[0]), *([_number(value) for value in row.values()] for row in rows)]
+def numbers(rows: Iterable[Row], column: str, path: Path) -> list[float]:
+    """A column as numbers.
+
+    Raises:
+        SettingError: if it is not there, or holds something else; the file is named.
+    """
+    found = []
+    for row in rows:
+        if column not in row:
+            names = ", ".join(name for name in row if name)
+            raise SettingError(f"{path} has no column {column}; it has {names}")
+        try:
+            found.append(float(row[column]))
+        except (TypeError, ValueError):
+            raise SettingError(
+                f"{path}: got {column}={row[column]}; wanted a number in every line"
+            ) from None
+    return found
+
+
+def best_of(rows: Sequence[Row], column: str, path: Path) -> Row | None:
+    """The row with the highest number in a column; None if there is none."""
+    scored = zip(numbers(rows, column, path), rows, strict=True)
+    known = [(value, row) for value, row in scored if not math.isnan(value)]
+    return max(known, key=lambda pair: pair[0])[1] if known else None
+
+
+def aligned(rows: Sequence[dict[str, Any]], as_given: Collection[str] = ()) -> str:
+    """A table as text: numbers with four digits behind the point, columns to the right.
+
+    Args:
+        rows: with the same keys.
+        as_given: columns whose numbers keep their digits.
+    """
+    cells = [
+        list(rows[0]),
+        *([str(v) if name in as_given else _number(v) for name, v in row.items()] for row in rows),
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in cells
+    )
 
 
-def run_report(folder: str | Path) -> str:
-    """What a training run has written about its scores, as text."""
+def run_report(folder: str | Path, since: float = 0.0) -> str:
+    """What a run has written, as text.
+
+    Args:
+        folder: of the run.
+        since: files that are older (seconds since 1970) are not of this run.
+    """
     folder = Path(folder)
     parts = []
+    texts = "test"
     if scores := read_tsv(folder / SCORES):
-        rows = [{name.removeprefix("val_"): value for name, value in row.items()} for row in scores]
-        parts += [aligned(rows), (folder / SIGNATURE).read_text(encoding="utf-8").strip()]
+        parts.append(_scores_as_text(scores, "val_"))
+        if best := best_of(scores, "val_bertscore", folder / SCORES):
+            epoch = int(best["epoch"])
+            parts.append(f"Best epoch: {epoch} (bertscore {float(best['val_bertscore']):.4f})")
+            texts = f"epoch_{epoch:03d}"
+    if test := read_tsv(folder / TEST):
+        parts.append(f"Test:\n{_scores_as_text(test, 'test_')}")
     if layers := read_tsv(folder / LAYERS):
-        parts.append(f"F1 of each layer (picture: {folder / 'layers.png'}):\n{aligned(layers)}")
+        parts.append(f"F1 of each layer (layers.png). {NOTE}\n{aligned(layers)}")
+    if sample := _sample(folder / "predictions" / f"{texts}.jsonl"):
+        parts.append(sample)
+    if (folder / SIGNATURE).is_file():
+        parts.append((folder / SIGNATURE).read_text(encoding="utf-8").strip())
+    if files := _files(folder, since):
+        parts.append(f"Files:\n{files}")
     return "\n\n".join([*parts, f"Folder of the run: {folder}"])
+
+
+def without_twin(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+    """Rows without the score that "bertscore" repeats in all of them, and its name or nothing."""
+    for name in ("f1", "precision", "recall"):
+        if rows and all(row.get("bertscore", "") == row.get(name) for row in rows):
+            return [{k: v for k, v in row.items() if k != name} for row in rows], name
+    return list(rows), ""
+
+
+def _scores_as_text(rows: Sequence[Row], prefix: str) -> str:
+    short = [{name.removeprefix(prefix): value for name, value in row.items()} for row in rows]
+    table, twin = without_twin(short)
+    return aligned(table) + (f"\n(bertscore is {twin})" if twin else "")
+
+
+def _sample(path: Path) -> str:
+    """One row of a file of predictions, that with the median score; empty if there is none."""
+    if not path.is_file():
+        return ""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    if not rows:
+        return ""
+    row = sorted(rows, key=lambda row: row["f1"])[len(rows) // 2]
+    texts = {
+        "source": row["source"],
+        "reference": " ||| ".join(row["target"]),
+        "prediction": row["prediction"],
+    }
+    lines = [f"  {name + ':':12}{_short(text)}" for name, text in texts.items()]
+    head = f"A text of middling score ({path.parent.name}/{path.name}, id {row['id']}):"
+    return "\n".join([head, *lines, f"  {'score:':12}f1 {row['f1']:.4f}"])
+
+
+def _short(text: str, most: int = 160) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 4]} ..."
+
+
+def _files(folder: Path, since: float) -> str:
+    """The files of a run, a line a folder."""
+    lines = []
+    for place in sorted([folder, *(path for path in folder.glob("*") if path.is_dir())]):
+        found = sorted(
+            path
+            for path in (place.glob("*") if place == folder else place.rglob("*"))
+            if path.is_file() and path.stat().st_mtime >= since
+        )
+        names = [str(path.relative_to(folder)) for path in found]
+        if len(names) > 4 and place != folder:
+            names = [names[0], f"... {len(names) - 2} more ...", names[-1]]
+        if names:
+            lines.append("  " + "  ".join(names))
+    return "\n".join(lines)
 
 
 def _number(value: Any) -> str:

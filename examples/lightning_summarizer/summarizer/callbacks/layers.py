@@ -7,12 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lightning import Callback, LightningModule, Trainer
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
 
 from bertscore_tm import BERTScore
 
 from ..pictures import heatmap
-from ..reports import LAYERS, write_tsv
+from ..reports import LAYERS, NOTE, write_tsv
+from .epochs import judged_epoch, with_row
 
 
 class Layers(Callback):
@@ -21,23 +23,32 @@ class Layers(Callback):
     Args:
         metric: makes a `BERTScore`.
         folder: where the files go.
-        layers: "all", or numbers of hidden states.
+        layers: "all", or the number of a hidden state, or several.
+
+    Raises:
+        ValueError: if the encoder has no such layers.
     """
 
-    def __init__(self, metric: partial[BERTScore], folder: str, layers: str | Sequence[int] = "all") -> None:
+    def __init__(
+        self, metric: partial[BERTScore], folder: str, layers: str | int | Sequence[int] = "all"
+    ) -> None:
         self.metric, self.folder, self.layers = metric, Path(folder), layers
         self.rows: list[dict[str, Any]] = []
+        self._new()  # a wrong layer is noticed now, not after an epoch
+
+    def _new(self) -> BERTScore:
+        return self.metric(num_layers=self.layers, score="f1", reduction="mean")
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin anew; texts of earlier epochs come from the cache."""
-        self.scores = self.metric(num_layers=self.layers, score="f1", reduction="mean").to(pl_module.device)
+        self.scores = self._new().to(pl_module.device)
         self.scores.warns = False  # the module's metric has said it
 
     def on_validation_batch_end(
         self,
         trainer: Trainer,
         pl_module: LightningModule,
-        outputs: Mapping[str, Any],
+        outputs: Any,
         batch: Mapping[str, Any],
         batch_idx: int,
         dataloader_idx: int = 0,
@@ -47,16 +58,29 @@ class Layers(Callback):
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the files."""
-        values = {name: float(value) for name, value in self.scores.compute().items()}  # "layer_5", over all processes
+        scores = self.scores.compute()  # over all processes: "layer_5", or a number if it is one
+        if not isinstance(scores, dict):
+            scores = {f"layer_{self.scores.layers[0]}": scores}
+        values = {name: float(value) for name, value in scores.items()}
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
-        self.rows.append({"epoch": trainer.current_epoch, **{name: f"{value:.6f}" for name, value in values.items()}})
+        row = {name: f"{value:.6f}" for name, value in values.items()}
+        self.rows = with_row(self.rows, {"epoch": judged_epoch(trainer, pl_module), **row})
         write_tsv(self.folder / LAYERS, self.rows, ["epoch", *values])
         heatmap(
             self.folder / "layers.png",
             [f"epoch {row['epoch']}" for row in self.rows],
             [name.removeprefix("layer_") for name in values],
-            [[float(row[name]) for name in values] for row in self.rows],
+            [[float(row.get(name, "nan")) for name in values] for row in self.rows],
             "layer",
             "BERTScore F1",
+            NOTE,
         )
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs to go on with the table."""
+        return {"rows": self.rows}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the table of a checkpoint."""
+        self.rows = list(state_dict["rows"])

@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
-from lightning import Callback, LightningModule, Trainer
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
 
 from bertscore_tm import BERTScore
+
+from .epochs import judged_epoch
 
 _SCORES = ("f1", "precision", "recall")
 
 
 class Samples(Callback):
-    """Keeps the texts of each validation, and of these the best and the worst.
+    """Keeps the texts of each validation and of the test, and of these the best and the worst.
 
-    After each epoch there are ``predictions/epoch_003.jsonl`` (all rows, in the order of the data set; `evaluate.py` reads it),
-    ``samples/epoch_003.tsv`` (the best and the worst), and the same in TensorBoard. Rank zero writes.
+    After each epoch there are ``predictions/epoch_003.jsonl`` (all rows, in the order of the data
+    set; `evaluate.py` reads it), ``samples/epoch_003.tsv`` (the best and the worst), and the same
+    in TensorBoard; after a test ``predictions/test.jsonl`` and ``samples/test.tsv``. Rank zero
+    writes.
 
     Args:
-        metric: makes a `BERTScore`. What it encodes the module has encoded already: it comes from the cache.
+        metric: makes a `BERTScore`. What it encodes the module has encoded already: it comes from
+            the cache.
         folder: where the files go.
         most: texts of each kind.
     """
@@ -42,21 +48,48 @@ class Samples(Callback):
         self,
         trainer: Trainer,
         pl_module: LightningModule,
-        outputs: Mapping[str, Any],
+        outputs: Any,
         batch: Mapping[str, Any],
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
         """Score the texts of a batch."""
-        self.scores.update(outputs["preds"], batch["targets"], sample_ids=batch["ids"])
+        preds = outputs["preds"]
+        self.scores.update(preds, batch["targets"], sample_ids=batch["ids"])
         for place, source, targets, text in zip(
-            batch["ids"].tolist(), batch["sources"], batch["targets"], outputs["preds"], strict=True
+            batch["ids"].tolist(), batch["sources"], batch["targets"], preds, strict=True
         ):
-            self.rows[place] = {"id": place, "source": source, "target": targets, "prediction": text}
+            row = {"id": place, "source": source, "target": targets, "prediction": text}
+            self.rows[place] = row
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the files."""
+        name = f"epoch_{judged_epoch(trainer, pl_module):03d}"
+        self._write(trainer, name, "validation samples")
+
+    def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """As in validation."""
+        self.on_validation_start(trainer, pl_module)
+
+    def on_test_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Mapping[str, Any],
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """As in validation."""
+        self.on_validation_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+
+    def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write the files."""
+        self._write(trainer, "test", "test samples")
+
+    def _write(self, trainer: Trainer, name: str, title: str) -> None:
         scores = self.scores.compute()  # over all processes, in the order of the ids
+        assert isinstance(scores, dict)
         rows = _of_all_ranks(self.rows)
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
@@ -64,16 +97,19 @@ class Samples(Callback):
             {**rows[place], **{name: round(float(scores[name][i]), 6) for name in _SCORES}}
             for i, place in enumerate(sorted(rows))
         ]
-        epoch = f"epoch_{trainer.current_epoch:03d}"
-        _write(self.folder / "predictions" / f"{epoch}.jsonl", "\n".join(json.dumps(r, ensure_ascii=False) for r in scored))
+        lines = [json.dumps(row, ensure_ascii=False) for row in scored]
+        _write(self.folder / "predictions" / f"{name}.jsonl", "\n".join(lines))
         ranked = sorted(scored, key=lambda row: -row["f1"])
-        extremes = [("best", row) for row in ranked[: self.most]] + [("worst", row) for row in ranked[::-1][: self.most]]
+        extremes = [("best", row) for row in ranked[: self.most]]
+        extremes += [("worst", row) for row in ranked[::-1][: self.most]]
         head = ("kind", "id", *_SCORES, "prediction", "target", "source")
-        table = [head, *((kind, *(_cell(row[name]) for name in head[1:])) for kind, row in extremes)]
-        _write(self.folder / "samples" / f"{epoch}.tsv", "\n".join(map("\t".join, table)))
+        table: list[tuple[str, ...]] = [head]
+        table += [(kind, *(_cell(row[name]) for name in head[1:])) for kind, row in extremes]
+        _write(self.folder / "samples" / f"{name}.tsv", "\n".join(map("\t".join, table)))
         for logger in trainer.loggers:
-            if hasattr(logger.experiment, "add_text"):  # TensorBoard
-                logger.experiment.add_text("validation samples", _markdown(table), trainer.global_step)
+            experiment: Any = getattr(logger, "experiment", None)
+            if hasattr(experiment, "add_text"):  # TensorBoard
+                experiment.add_text(title, _markdown(table), trainer.global_step)
 
 
 def _of_all_ranks(rows: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:

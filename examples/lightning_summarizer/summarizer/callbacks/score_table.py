@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lightning import Callback, LightningModule, Trainer
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
 
-from ..reports import SCORES, SIGNATURE, write_tsv
+from ..reports import SCORES, SIGNATURE, TEST, write_tsv
+from .epochs import judged_epoch, with_row
 
 
 class ScoreTable(Callback):
-    """Keeps the validation scores of each epoch.
+    """Keeps the validation scores of each epoch, and those of a test.
 
     Args:
-        folder: where ``scores.tsv`` and ``signature.txt`` go.
-        columns: names under which the module logs them.
+        folder: where ``scores.tsv``, ``test_scores.tsv`` and ``signature.txt`` go.
+        columns: names under which the module logs the scores of a validation.
     """
 
     def __init__(self, folder: str, columns: Sequence[str]) -> None:
@@ -27,14 +29,37 @@ class ScoreTable(Callback):
         """Add a line."""
         if trainer.sanity_checking:
             return
+        row = self._row(trainer, pl_module, self.columns)
+        self.rows = with_row(self.rows, row)
+        scores = {name.removeprefix("val_"): row[name] for name in self.columns if name in row}
+        line = ", ".join(f"{name} {float(score):.4f}" for name, score in scores.items())
+        pl_module.print(f"epoch {row['epoch']}: {line}")
+        self._write(trainer, pl_module, SCORES, self.rows, self.columns)
+
+    def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write the line of the test."""
+        columns = [name.replace("val_", "test_", 1) for name in self.columns]
+        self._write(trainer, pl_module, TEST, [self._row(trainer, pl_module, columns)], columns)
+
+    def _row(
+        self, trainer: Trainer, pl_module: LightningModule, columns: Sequence[str]
+    ) -> dict[str, Any]:
         logged = trainer.callback_metrics
-        scores = {name: f"{float(logged[name]):.6f}" for name in self.columns if name in logged}
-        self.rows.append({"epoch": trainer.current_epoch, **scores})
-        line = ", ".join(f"{name.removeprefix('val_')} {float(score):.4f}" for name, score in scores.items())
-        pl_module.print(f"epoch {trainer.current_epoch}: {line}")
+        scores = {name: f"{float(logged[name]):.6f}" for name in columns if name in logged}
+        return {"epoch": judged_epoch(trainer, pl_module), **scores}
+
+    def _write(
+        self,
+        trainer: Trainer,
+        pl_module: Any,  # the module of the example
+        name: str,
+        rows: list[dict[str, Any]],
+        columns: Sequence[str],
+    ) -> None:
         if trainer.is_global_zero:
-            write_tsv(self.folder / SCORES, self.rows, ["epoch", *self.columns])
-            (self.folder / SIGNATURE).write_text(f"{pl_module.bertscore.signature}\n", encoding="utf-8")
+            write_tsv(self.folder / name, rows, ["epoch", *columns])
+            signature = f"{pl_module.bertscore.signature}\n"
+            (self.folder / SIGNATURE).write_text(signature, encoding="utf-8")
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs to go on with the table."""

@@ -1,4 +1,7 @@
-"""Data sets of texts. A row is ``{"id": 7, "source": "a long text", "targets": ["its summary"]}``."""
+"""Data sets of texts.
+
+A row is ``{"id": 7, "source": "a long text", "targets": ["its summary"]}``.
+"""
 
 from .docstrings import Docstrings
 from .hub import Hub

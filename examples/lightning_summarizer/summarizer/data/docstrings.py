@@ -11,9 +11,11 @@ import random
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
+from ..errors import nearest
 from .text import TextData
 
 # Share of the modules, in percent, that goes to each split.
@@ -23,8 +25,8 @@ _SHARES = {"val": 8, "test": 8, "train": 84}
 class Docstrings(TextData):
     """The body of a docstring is the document, its first line the summary.
 
-    Modules are divided between the splits, so that none shows up in two of them. The rows are read from the source files once
-    and kept in ``folder``.
+    Modules are divided between the splits, so that none shows up in two of them. The rows are read
+    from the source files once and kept in ``folder``.
 
     Args:
         packages: installed packages to read.
@@ -33,7 +35,9 @@ class Docstrings(TextData):
         options: those of `TextData`.
     """
 
-    def __init__(self, collate: Any, packages: Sequence[str], folder: str, seed: int = 0, **options: Any) -> None:
+    def __init__(
+        self, collate: Any, packages: Sequence[str], folder: str, seed: int = 0, **options: Any
+    ) -> None:
         super().__init__(collate, **options)
         self.packages, self.folder, self.seed = list(packages), Path(folder), seed
 
@@ -56,11 +60,14 @@ class Docstrings(TextData):
             for line in self._path(package).read_text(encoding="utf-8").splitlines():
                 module, document, summary = json.loads(line)
                 pairs.setdefault(document, (split_of(module), summary))
-        found = [(document, [summary]) for document, (where, summary) in pairs.items() if where == split]
+        found = [
+            (document, [summary]) for document, (where, summary) in pairs.items() if where == split
+        ]
         random.Random(self.seed).shuffle(found)
         return found
 
     def _path(self, package: str) -> Path:
+        _root(package)
         version = getattr(importlib.import_module(package), "__version__", "0")
         return self.folder / f"docstrings-{package}-{version}.jsonl"
 
@@ -76,15 +83,12 @@ def split_of(module: str) -> str:
 
 
 def read_package(package: str) -> Iterator[tuple[str, str, str]]:
-    """Module, document and summary of each function and class of a package whose docstring has both.
+    """Module, document and summary of each function and class whose docstring has both.
 
     Raises:
         ModuleNotFoundError: if the package is not installed.
     """
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"the package {package!r} is not installed; choose others: data.packages=[torch]")
-    root = Path(spec.origin).parent
+    root = _root(package)
     for path in sorted(root.rglob("*.py")):
         source = path.read_text(encoding="utf-8", errors="ignore")
         if '"""' not in source:
@@ -94,6 +98,20 @@ def read_package(package: str) -> Iterator[tuple[str, str, str]]:
             document, summary = _divide(docstring)
             if len(summary.split()) >= 3 and len(document.split()) >= 10:
                 yield module, document, summary
+
+
+def _root(package: str) -> Path:
+    """The folder of an installed package."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):  # of a package within one that is not there, or of "."
+        spec = None
+    if spec is None or spec.origin is None:
+        hint = nearest(package, packages_distributions())
+        raise ModuleNotFoundError(
+            f"the package {package!r} is not installed; choose others: data.packages=[torch]{hint}"
+        )
+    return Path(spec.origin).parent
 
 
 def _docstrings(source: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from .text import TextData
+from .text import TextData, read_targets, read_text
 
 
 class Hub(TextData):
@@ -42,15 +42,20 @@ class Hub(TextData):
     def load(self, split: str) -> Iterator[tuple[str, list[str]]]:
         """Sources and targets of a split."""
         data = self._data(split)
-        for row in data.select(range(min(len(data), self.most[split] or len(data)))):
-            targets = column(row, self.target)
-            yield column(row, self.source), [targets] if isinstance(targets, str) else list(targets)
+        rows = data.select(range(min(len(data), self.most[split] or len(data))))
+        for number, row in enumerate(rows):
+            place = f"{self.name}, {self.splits[split]}, row {number}"
+            source = read_text(column(row, self.source), f"{place}, column {self.source!r}")
+            target = f"{place}, column {self.target!r}"
+            yield source, read_targets(column(row, self.target), target)
 
     def _data(self, split: str) -> Any:
         try:
-            import datasets
+            import datasets  # type: ignore[import-not-found]  # not needed offline
         except ImportError as error:
-            raise ImportError("data from the hub needs the package datasets: pip install datasets") from error
+            raise ImportError(
+                "data from the hub needs the package datasets: pip install datasets"
+            ) from error
         return datasets.load_dataset(self.name, self.subset, split=self.splits[split])
 
 
@@ -62,5 +67,7 @@ def column(row: Mapping[str, Any], name: str) -> Any:
     """
     try:
         return reduce(lambda value, key: value[key], name.split("."), row)
-    except KeyError as error:
-        raise KeyError(f"there is no column {name!r}; the data set has {', '.join(map(repr, row))}") from error
+    except (LookupError, TypeError) as error:
+        raise KeyError(
+            f"there is no column {name!r}; the data set has {', '.join(map(repr, row))}"
+        ) from error

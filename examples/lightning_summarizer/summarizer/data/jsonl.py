@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .text import TextData
+from .text import TextData, read_targets, read_text
 
 
 class Jsonl(TextData):
@@ -41,29 +42,52 @@ class Jsonl(TextData):
         if name is None:
             raise ValueError(f"there is no file for {split!r}; wanted data.{split}=FILE.jsonl")
         if not Path(name).is_file():
-            raise FileNotFoundError(f"data.{split}={name} is no file (relative paths start at {Path.cwd()})")
-        for place, row in read_jsonl(name):
-            targets = wanted(row, self.target, place)
-            yield wanted(row, self.source, place), [targets] if isinstance(targets, str) else list(targets)
+            raise FileNotFoundError(
+                f"data.{split}={name} is no file (relative paths start at {Path.cwd()})"
+            )
+        yield from read_pairs(name, self.source, self.target)
+
+
+def read_pairs(name: str, text: str, targets: str) -> Iterator[tuple[str, list[str]]]:
+    """A text and the targets beside it for each row of a file.
+
+    Args:
+        name: of the file.
+        text: key of the text.
+        targets: key of the target, or of a list of several.
+
+    Raises:
+        KeyError: if a row lacks a key; file, line and key are named.
+        TypeError: if a value is no text; file, line and key are named.
+        ValueError: if a line is no JSON object.
+    """
+    for place, row in read_jsonl(name):
+        found = read_text(wanted(row, text, place), f"{place}, key {text!r}")
+        yield found, read_targets(wanted(row, targets, place), f"{place}, key {targets!r}")
 
 
 def read_jsonl(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Objects of a file, each with its place for messages ("train.jsonl, line 7").
 
+    A byte order mark and empty lines do no harm.
+
     Raises:
         ValueError: if a line is no JSON object.
     """
-    with gzip.open(name, "rt", encoding="utf-8") if name.endswith(".gz") else open(name, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                place = f"{name}, line {number}"
-                try:
-                    row = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise ValueError(f"{place} is not JSON: {error}") from error
-                if not isinstance(row, dict):
-                    raise ValueError(f"{place} is no JSON object but {type(row).__name__}")
-                yield place, row
+    for number, line in enumerate(_lines(name), 1):
+        place = f"{name}, line {number}"
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            row = json.loads(text) if text else None
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{place} is not UTF-8: {error}; wanted a file in UTF-8") from error
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{place} is not JSON: {error}") from error
+        if not text:
+            continue
+        if not isinstance(row, dict):
+            raise ValueError(f"{place} is no JSON object but {type(row).__name__}")
+        yield place, row
 
 
 def wanted(row: dict[str, Any], key: str, place: str) -> Any:
@@ -75,3 +99,11 @@ def wanted(row: dict[str, Any], key: str, place: str) -> Any:
     if key not in row:
         raise KeyError(f"{place} has no key {key!r}; it has {', '.join(map(repr, row))}")
     return row[key]
+
+
+def _lines(name: str) -> Iterator[bytes]:
+    try:
+        with gzip.open(name) if name.endswith(".gz") else open(name, "rb") as file:
+            yield from file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name} is no whole gzip file: {error}") from error

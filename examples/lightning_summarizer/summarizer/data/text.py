@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, TypedDict
 
 from lightning import LightningDataModule
@@ -11,7 +12,10 @@ from torch.utils.data import DataLoader
 
 
 class Row(TypedDict):
-    """One example. ``id`` is its place in the data set: with it the metric knows which rows a sampler has repeated."""
+    """One example.
+
+    ``id`` is its place in the data set: with it the metric knows which rows a sampler has repeated.
+    """
 
     id: int
     source: str
@@ -22,7 +26,8 @@ class TextData(LightningDataModule):
     """Rows of texts. A subclass says where they come from: `load`.
 
     Args:
-        collate: makes a batch of rows (`Batches.collate`).
+        collate: makes a batch of rows (`Batches.collate`); needed before the first batch, so that
+            rows can be read, and checked, before there is a model.
         batch_size: rows in a training step, on each process.
         eval_batch_size: rows in a validation or test step, on each process.
         num_workers: processes that load; 0: the main one.
@@ -31,7 +36,7 @@ class TextData(LightningDataModule):
 
     def __init__(
         self,
-        collate: Callable[[list[Row]], dict[str, Any]],
+        collate: Callable[[list[Row]], dict[str, Any]] | None,
         batch_size: int = 16,
         eval_batch_size: int = 32,
         num_workers: int = 0,
@@ -41,7 +46,11 @@ class TextData(LightningDataModule):
     ) -> None:
         super().__init__()
         self.collate = collate
-        self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
+        self.batch_size, self.eval_batch_size, self.num_workers = (
+            batch_size,
+            eval_batch_size,
+            num_workers,
+        )
         self.most = {"train": max_train, "val": max_val, "test": max_test}
         self.rows: dict[str, list[Row]] = {}
 
@@ -51,12 +60,19 @@ class TextData(LightningDataModule):
 
     def setup(self, stage: str) -> None:
         """Load the splits that a stage of the trainer needs, once."""
-        for split in {"fit": ("train", "val"), "validate": ("val",), "test": ("test",)}.get(stage, ()):
+        for split in {"fit": ("train", "val"), "validate": ("val",), "test": ("test",)}.get(
+            stage, ()
+        ):
             if split not in self.rows:
-                pairs = list(self.load(split))[: self.most[split]]
+                pairs = list(islice(self.load(split), self.most[split]))
                 if not pairs:
-                    raise ValueError(f"{type(self).__name__} has no rows for {split!r}; wanted at least one")
-                self.rows[split] = [{"id": i, "source": source, "targets": targets} for i, (source, targets) in enumerate(pairs)]
+                    raise ValueError(
+                        f"{type(self).__name__} has no rows for {split!r}; wanted at least one"
+                    )
+                self.rows[split] = [
+                    {"id": i, "source": source, "targets": targets}
+                    for i, (source, targets) in enumerate(pairs)
+                ]
 
     def _loader(self, split: str) -> DataLoader[Row]:
         training = split == "train"
@@ -80,3 +96,42 @@ class TextData(LightningDataModule):
     def test_dataloader(self) -> DataLoader[Row]:
         """In order."""
         return self._loader("test")
+
+
+def read_text(value: Any, place: str) -> str:
+    """A text of a data set. Half a surrogate pair, which no encoding can carry, becomes U+FFFD.
+
+    Args:
+        value: what stands there.
+        place: where that is, for the message.
+
+    Raises:
+        TypeError: if it is no text.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{place}: got {_kind(value)}; wanted a text (an empty one is one)")
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def read_targets(value: Any, place: str) -> list[str]:
+    """The targets of a row: those of a list, or the only one.
+
+    Args:
+        value: what stands there.
+        place: where that is, for the message.
+
+    Raises:
+        TypeError: if something is no text.
+        ValueError: if the list is empty.
+    """
+    if isinstance(value, str):
+        return [read_text(value, place)]
+    if not isinstance(value, list):
+        raise TypeError(f"{place}: got {_kind(value)}; wanted a text, or a list of texts")
+    if not value:
+        raise ValueError(f"{place}: got an empty list; wanted a text, or a list of at least one")
+    return [read_text(one, f"{place}, place {i} of the list") for i, one in enumerate(value)]
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else f"{type(value).__name__} ({str(value)[:40]})"

@@ -1,0 +1,252 @@
+"""What a run and a sweep say at their end: tables, the best epoch and job, pictures, files."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import collect
+import pytest
+from commands import EXAMPLE, TINY, command, outcome
+from composing import CONFIGS, names
+from matplotlib.figure import Figure
+from summarizer.groups import choices, find_configs, groups
+from summarizer.pictures import heatmap
+from summarizer.reports import NOTE, aligned, run_report, without_twin, write_tsv
+from summarizer.sweeps import read_jobs, summary
+
+SIGNATURE = "encoder:some/encoder@abc|layers:5|idf:no"
+
+
+def scores(folder: Path, *rows: dict[str, Any]) -> None:
+    logged = [{k if k == "epoch" else f"val_{k}": v for k, v in row.items()} for row in rows]
+    write_tsv(folder / "scores.tsv", logged, list(logged[0]))
+    (folder / "signature.txt").write_text(f"{SIGNATURE}\n")
+
+
+def test_the_report_names_best_epoch_a_text_and_the_files(tmp_path: Path) -> None:
+    rows = [
+        {"epoch": 0, "bertscore": "0.100000", "f1": "0.100000", "rougeL": "0.2"},
+        {"epoch": 1, "bertscore": "0.300000", "f1": "0.300000", "rougeL": "0.1"},
+        {"epoch": 2, "bertscore": "nan", "f1": "nan", "rougeL": "0.1"},
+    ]
+    scores(tmp_path, *rows)
+    row = {"source": "a source", "target": ["one", "two"], "prediction": "a text"}
+    texts = [{"id": i, **row, "f1": f1} for i, f1 in enumerate([0.9, 0.5, 0.1])]
+    (tmp_path / "predictions").mkdir()
+    for epoch in range(6):
+        file = tmp_path / "predictions" / f"epoch_{epoch:03d}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in texts))
+    old = tmp_path / "old.txt"
+    old.write_text("of another run")
+    os.utime(old, (1, 1))
+    report = run_report(tmp_path, since=2)
+    assert report.startswith("epoch  bertscore  rougeL\n    0     0.1000  0.2000\n")
+    assert "\n(bertscore is f1)\n" in report
+    assert "\nBest epoch: 1 (bertscore 0.3000)\n" in report
+    sample = [
+        "A text of middling score (predictions/epoch_001.jsonl, id 1):",
+        "  source:     a source",
+        "  reference:  one ||| two",
+        "  prediction: a text",
+        "  score:      f1 0.5000",
+    ]
+    assert "\n".join(sample) in report
+    assert "  scores.tsv  signature.txt\n" in report
+    assert "  predictions/epoch_000.jsonl  ... 4 more ...  predictions/epoch_005.jsonl\n" in report
+    assert "old.txt" not in report
+    assert report.endswith(f"\n\nFolder of the run: {tmp_path}")
+
+
+def test_scores_that_differ_are_both_shown() -> None:
+    same = [{"bertscore": "0.1", "f1": "0.2", "recall": "0.1"}]
+    assert without_twin(same) == ([{"bertscore": "0.1", "f1": "0.2"}], "recall")
+    differ = [*same, {"bertscore": "0.1", "f1": "0.1", "recall": "0.3"}]
+    assert without_twin(differ) == (differ, "")
+    assert without_twin([]) == ([], "")
+
+
+def test_swept_numbers_keep_their_digits() -> None:
+    table = aligned([{"lr": "0.00005", "f1": "0.123456"}], ["lr"])
+    assert table == "     lr      f1\n0.00005  0.1235"
+
+
+def sweep(folder: Path, jobs: list[tuple[list[str], str]]) -> None:
+    """Jobs with overrides and a score each; a job without a score has failed."""
+    for number, (overrides, score) in enumerate(jobs):
+        job = folder / str(number)
+        (job / ".hydra").mkdir(parents=True)
+        (job / ".hydra" / "overrides.yaml").write_text("".join(f"- {o}\n" for o in overrides))
+        if score:
+            row = {"bertscore": score, "precision": score, "recall": score, "f1": score}
+            scores(job, {"epoch": 0, **row}, {"epoch": 1, **dict.fromkeys(row, "0.0")})
+
+
+def test_jobs_come_best_first_with_what_was_swept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["seed=3", "hydra.sweep.dir=x"]
+    lrs = [("0.00001", "0.2"), ("0.00002", "0.4"), ("0.00003", ""), ("0.00004", "0.3")]
+    sweep(tmp_path, [([f"optimizer.lr={lr}", "+a=b=c", *common], score) for lr, score in lrs])
+    assert collect.main([str(tmp_path)]) == 0
+    lines = list(csv.DictReader((tmp_path / "runs.csv").read_text().splitlines()))
+    assert [line["job"] for line in lines] == ["1", "3", "0"]
+    assert [line["optimizer.lr"] for line in lines] == ["0.00002", "0.00004", "0.00001"]
+    assert "seed" not in lines[0]  # it was the same everywhere
+    assert lines[0]["overrides"] == "optimizer.lr=0.00002 a=b=c seed=3"
+    assert lines[0]["epoch"] == "0"
+    assert lines[0]["encoder"] == "some/encoder"
+    printed = capsys.readouterr().out
+    assert "  1       0.00002  some/encoder      5      0     0.4000" in printed
+    assert "\nBest job: 1 (optimizer.lr=0.00002): bertscore 0.4000 in epoch 0\n" in printed
+    assert "\nWithout scores, because they failed or go on: job 2\n" in printed
+
+
+def test_jobs_that_do_not_compare_are_said_to(tmp_path: Path) -> None:
+    sweep(tmp_path, [(["metric.idf=true"], "0.2"), (["metric.idf=false"], "0.3")])
+    assert "do not compare" not in summary(read_jobs(tmp_path))
+    (tmp_path / "0" / "signature.txt").write_text(SIGNATURE.replace("idf:no", "idf:epoch"))
+    line, note = summary(read_jobs(tmp_path)).splitlines()
+    assert line == "Best job: 1 (metric.idf=false): bertscore 0.3000 in epoch 0"
+    assert "they do not compare" in note
+
+
+def test_a_sweep_without_scores(tmp_path: Path) -> None:
+    sweep(tmp_path, [(["a=1"], ""), (["a=2"], "")])
+    assert summary(read_jobs(tmp_path)) == "No job has written scores."
+
+
+@pytest.mark.parametrize(
+    "file, content, message",
+    [
+        (
+            "scores.tsv",
+            "epoch\tval_f1\n0\t0.1\n",
+            "no column val_bertscore; it has epoch, val_f1",
+        ),
+        ("scores.tsv", "epoch\tval_bertscore\n0\tx\n", r"got val_bertscore=x; wanted a number"),
+        ("scores.tsv", "epoch\tval_bertscore\n0\n", r"got val_bertscore=None; wanted a number"),
+        (".hydra/overrides.yaml", "- [\n", r"overrides.yaml is no list of overrides"),
+    ],
+)
+def test_a_wrong_file_of_a_sweep_is_named(
+    file: str, content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep(tmp_path, [(["a=1"], "0.1")])
+    (tmp_path / "0" / file).write_text(content)
+    assert collect.main([str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("collect.py: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_folders_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert collect.main([str(tmp_path / "nowhere")]) == 1
+    assert "nowhere is no folder; wanted the folder of a sweep" in capsys.readouterr().err
+    assert collect.main([str(tmp_path)]) == 1
+    assert "holds no finished runs; wanted the folder of a sweep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "rows, columns, note",
+    [
+        (["epoch 0"], ["5"], NOTE),
+        (["epoch 0", "epoch 1"], ["2", "6"], NOTE),
+        (["precision", "recall", "f1"], [str(i) for i in range(25)], NOTE),
+        (["an/encoder-with-a-very-long-name-indeed-base-uncased", "b"], ["6"], NOTE),
+        ([f"epoch {i}" for i in range(40)], ["2", "6"], ""),
+        (["a"], ["a column with a very long name"], NOTE),
+    ],
+)
+def test_pictures_can_be_read(
+    rows: list[str], columns: list[str], note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No text overlaps another one, and none is cut by the edge or leaves its cell."""
+    drawn: list[Figure] = []
+    save = Figure.savefig
+
+    def savefig(self: Figure, *arguments: Any, **options: Any) -> None:
+        drawn.append(self)
+        save(self, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    values = [[-0.123 - i - j for j in range(len(columns))] for i in range(len(rows))]
+    heatmap(tmp_path / "x.png", rows, columns, values, "layer", "BERTScore F1", note)
+    (figure,) = drawn
+    (axes,) = figure.axes
+    texts = [*axes.texts, axes.title, axes.xaxis.label, *axes.get_xticklabels()]
+    texts += axes.get_yticklabels() + [text for text in [figure._supxlabel] if text]
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    assert len(boxes) >= len(rows) * (len(columns) + 1) + len(columns) + 2 + bool(note)
+    for box in boxes:
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+    cell = axes.get_window_extent().width / len(columns)
+    assert all(text.get_window_extent().width < cell for text in axes.texts)
+    for text in axes.texts:
+        shade = axes.images[0].cmap(axes.images[0].norm(float(text.get_text())))
+        assert contrast(shade[:3], 0.0 if text.get_color() == "black" else 1.0) > 4
+
+
+def contrast(shade: tuple[float, ...], other: float) -> float:
+    """That of the web's guidelines (WCAG 2), against black (0) or white (1)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shade]
+    light = sum(part * c for part, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return (max(light, other) + 0.05) / (min(light, other) + 0.05)
+
+
+def test_groups_are_those_of_the_folder_and_the_package() -> None:
+    assert groups() == sorted(["metric", *(p.name for p in CONFIGS.iterdir() if p.is_dir())])
+    assert choices("model") == names("model")
+    assert {"base", "minilm"} <= set(choices("metric"))
+
+
+def test_configurations_are_looked_for_upwards(tmp_path: Path) -> None:
+    (tmp_path / "a" / "configs").mkdir(parents=True)
+    file = tmp_path / "a" / "b" / "c" / "train.py"
+    with pytest.raises(SystemExit, match=r"found no configs/train\.yaml beside .*train\.py or in"):
+        find_configs(str(file))
+    (tmp_path / "a" / "configs" / "train.yaml").touch()
+    assert find_configs(str(file)) == str(tmp_path.resolve() / "a" / "configs")
+
+
+@pytest.mark.slow
+def test_help_lists_all_groups() -> None:
+    listed = command("train.py", "--help").split("== Config ==")[0]
+    for group in groups():
+        if group != "hydra":
+            assert f"\n{group}: {', '.join(choices(group))}\n" in listed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["", "a/b/c"])
+def test_a_copy_works_from_any_depth(place: str, tmp_path: Path) -> None:
+    """The folder and the configurations, alone in another project."""
+    shutil.copytree(CONFIGS, tmp_path / "configs")
+    copy = tmp_path / place / "my_example"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    said = command(copy / "train.py", *TINY, "name=mine", "debug=limit", folder=tmp_path)
+    first, *_, last = [line for line in said.splitlines() if line.startswith("Folder of the run")]
+    assert first == last
+    run = Path(first.removeprefix("Folder of the run: "))
+    assert run.parent == tmp_path / "outputs" / "mine"
+    file = run / "predictions" / "epoch_000.jsonl"
+    assert "Folder of the run" in command(copy / "evaluate.py", f"predictions={file}", folder=run)
+
+
+@pytest.mark.slow
+def test_a_copy_without_configurations_says_so(tmp_path: Path) -> None:
+    copy = tmp_path / "example"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    done = outcome(copy / "train.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("found no configs/train.yaml beside ")
+    assert done.stderr.count("\n") == 1
