@@ -59,8 +59,27 @@ def load_model(
         EncoderLoadError: if it cannot be loaded.
     """
     more = {"use_safetensors": safetensors_only or None, "output_loading_info": True}
-    model, info = _load("weights", source, transformers.AutoModel, revision, **more)
+    factory = _factory(load_config(source, revision))
+    model, info = _load("weights", source, factory, revision, **more)
     return model, list(info["missing_keys"])
+
+
+def blank_model(config: Any) -> torch.nn.Module | None:
+    """A model without numbers, of a configuration; None where it cannot be made like this."""
+    factory = _factory(config)
+    make = factory.from_config if factory is transformers.AutoModel else factory
+    try:
+        with loading_lock, _quiet(), untouched_randomness(), torch.device("meta"):
+            model: torch.nn.Module = make(config)
+            return model
+    except Exception:  # noqa: BLE001 - what is not known now is seen when it is run
+        return None
+
+
+def _factory(config: Any) -> Any:
+    """What makes models of a configuration; `AutoModel` does not know pairs such as bert2bert."""
+    paired = getattr(config, "model_type", None) == "encoder-decoder"
+    return transformers.EncoderDecoderModel if paired else transformers.AutoModel
 
 
 def loaded_commit(source: Source, revision: str | None, config: Any) -> str | None:

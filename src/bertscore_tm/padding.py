@@ -64,7 +64,7 @@ def find_mixing(run: Run, words: int, device: torch.device) -> Mixing:
         whole = torch.ones(2, PROBE, dtype=torch.int64, device=device)
         first, second = (run(torch.stack([text, more]), whole) for more in (other, row(20)))
         apart = _equal(first, second, _SEEN) and _equal(alone, first)
-    except Exception as error:  # noqa: BLE001 - it runs alone, but not in this company
+    except Exception as error:
         if out_of_memory(error):
             raise
         apart = False

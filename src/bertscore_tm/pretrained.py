@@ -25,10 +25,14 @@ from .errors import (
     InvalidValueError,
 )
 from .guard import undisturbed
-from .layers import LayerReader, config_depth
-from .loading import load_config, load_model, loaded_commit, loading_lock
+from .halves import device_of, encoder_half, table_of_positions
+from .layers import config_depth
+from .loading import blank_model, load_config, load_model, loaded_commit, loading_lock
 from .machine import lacks_units
 from .names import Source
+from .padding import Mixing
+from .reading import LayerReader
+from .tokenizing import position_limit
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -50,6 +54,7 @@ class NamedModel:
         name: what the signature calls it.
         config: its configuration.
         depth: the highest hidden state.
+        positions: tokens that it has positions for; None: any number.
         dtype: of the weights.
         version: the commit on the hub, or a hash of the weights in the folder.
         source: where it comes from; None: from the user.
@@ -81,7 +86,7 @@ class NamedModel:
         self.source, self.name, self.dtype = source, source.name, dtype
         self.revision, self._compile, self._safetensors_only = revision, compile, safetensors_only
         self.config = load_config(source, revision)
-        self.depth = config_depth(self.config, self.name)
+        self.depth, self.positions = self._depth_and_positions()
         self.version = self._find_version()
         self.identity = (source.location, self.version, str(revision), dtype, str(compile))
         self._reader: LayerReader | None = None
@@ -93,6 +98,10 @@ class NamedModel:
         """See `Encoder.hidden_states`."""
         with undisturbed(input_ids.device):
             return self._weights(input_ids.device)(input_ids, attention_mask, layers)
+
+    def weights_digest(self) -> int:
+        """They never change."""
+        return 0
 
     def release(self) -> None:
         """Give back the memory of the weights, unless others use them."""
@@ -127,9 +136,8 @@ class NamedModel:
         half = encoder_half(whole)
         weights.check_complete(whole, half, missing, self.name)
         model = half.eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
-        if getattr(model, "pooler", None) is not None:
-            model.pooler = None  # no hidden state passes through it
         reader = LayerReader(model, self.name, compiled=self._compile)
+        reader.drop_pooler()
         if reader.depth() != self.depth:
             raise InvalidValueError(
                 f"encoder {self.name!r} gives hidden states 0 to {reader.depth()} where its "
@@ -137,6 +145,23 @@ class NamedModel:
                 "a subclass of bertscore_tm.Encoder"
             )
         return reader
+
+    def _depth_and_positions(self) -> tuple[int, int | None]:
+        """As the configuration says; where it does not, a model without numbers is made of it."""
+        positions = position_limit(self.config)
+        try:
+            depth = config_depth(self.config, self.name)
+            if positions is not None or hasattr(self.config, "relative_attention_num_buckets"):
+                return depth, positions
+            blank = blank_model(self.config)
+        except InvalidValueError:
+            blank = blank_model(self.config)
+            if blank is None:
+                raise
+            depth = config_depth(self.config, self.name, encoder_half(blank))
+        if positions is None and blank is not None:
+            positions = table_of_positions(encoder_half(blank))
+        return depth, positions
 
     def _find_version(self) -> str:
         if not self.source.folder:
@@ -180,36 +205,41 @@ class CustomModel:
             )
         self._model, self.config = model, model.config
         self.name = f"custom:{type(model).__name__}"
-        self.depth = config_depth(self.config, self.name)
+        half = encoder_half(model)
+        self.depth = config_depth(self.config, self.name, half)
+        self.positions = position_limit(self.config) or table_of_positions(half)
         self.dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
-        # A head plays no part.
-        self.version = weights.model_digest(encoder_half(getattr(model, "base_model", model)))
+        self.version = self._current_version()
         self.identity = (uuid.uuid4().hex,)
+        self._mixing: Mixing | None = None
 
     def hidden_states(
         self, input_ids: Tensor, attention_mask: Tensor, layers: Sequence[int]
     ) -> Tensor:
         """See `Encoder.hidden_states`."""
-        device = next(self._model.parameters()).device
+        device = device_of(self._model)
         with loading_lock:  # another thread must not take our eval mode for the model's own
             modes = [(module, module.training) for module in self._model.modules()]
             self._model.eval()
             try:
                 with undisturbed(device):
-                    reader = LayerReader(encoder_half(self._model), self.name, trim=False)
+                    half = encoder_half(self._model)
+                    reader = LayerReader(half, self.name, trim=False, mixing=self._mixing)
                     states = reader(input_ids.to(device), attention_mask.to(device), layers)
+                    self._mixing = reader.mixing
                     return states.to(input_ids.device)
             finally:
                 for module, mode in modes:
                     module.training = mode
 
+    def weights_digest(self) -> int:
+        """As they are now."""
+        return 1 + int(self._current_version(), 16)
+
+    def _current_version(self) -> str:
+        # A head plays no part.
+        model = getattr(self._model, "base_model", self._model)
+        return weights.model_digest(encoder_half(model))
+
     def release(self) -> None:
         """Nothing is ours."""
-
-
-def encoder_half(model: Any) -> Any:
-    """The encoder of an encoder-decoder, or the whole model."""
-    # T5 may be saved as encoder only, and load as both
-    both = hasattr(model, "encoder") and hasattr(model, "decoder")
-    seq2seq = getattr(model.config, "is_encoder_decoder", False)
-    return model.get_encoder() if both or seq2seq else model

@@ -11,6 +11,7 @@ from typing import Any
 from .checks import spelled
 from .encoder import Tokens, Window
 from .errors import InvalidValueError
+from .halves import text_config
 from .settings import ABOUT
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit declare numbers near 1e30
@@ -200,16 +201,24 @@ def _pieces(tokenizer: Any, text: str) -> list[str]:
 # These count positions from the padding id on: their tables offer padding id + 1 places fewer.
 _OFFSET_POSITIONS = {
     "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "data2vec-text",
-    "ibert", "xmod", "luke", "esm", "roberta-prelayernorm",
+    "ibert", "xmod", "luke", "esm", "roberta-prelayernorm", "lilt", "layoutlmv3", "markuplm",
+    "altclip_text_model",
 }  # fmt: skip
+# What configurations call the places of their table; that of an encoder before a decoder's.
+_POSITIONS = ("max_encoder_position_embeddings", "max_source_positions", "max_position_embeddings")
+# What old files of T5, which has no table, say all the same.
+_OLD_POSITIONS = ("n_positions", "n_ctx")
 
 
 def position_limit(config: Any) -> int | None:
     """Tokens that an encoder with this configuration has positions for; None: any number."""
-    positions = getattr(config, "max_position_embeddings", None)
-    if not isinstance(positions, int) or positions < 1:
-        return None
-    if getattr(config, "model_type", "") in _OFFSET_POSITIONS:
+    config = text_config(config)
+    names: tuple[str, ...] = _POSITIONS
+    if not hasattr(config, "relative_attention_num_buckets"):
+        names += _OLD_POSITIONS
+    said = (getattr(config, name, None) for name in names)
+    positions = next((n for n in said if isinstance(n, int) and n > 0), None)
+    if positions is not None and getattr(config, "model_type", "") in _OFFSET_POSITIONS:
         padding = getattr(config, "pad_token_id", None)
         return positions - ((padding if isinstance(padding, int) else 1) + 1)
     return positions
