@@ -1,0 +1,421 @@
+"""Encoders that are not like BERT: padding gets in, they are nested, almost folders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers as tf
+from torch import Tensor, nn
+
+from bertscore_tm import BERTScore, BERTScoreError, HuggingFaceEncoder, bert_score
+from bertscore_tm.errors import InvalidValueError
+from bertscore_tm.halves import encoder_half, table_of_positions
+from bertscore_tm.layers import config_depth
+from bertscore_tm.padding import Mixing, find_mixing
+from bertscore_tm.tokenizing import position_limit
+from tiny import (
+    BERT,
+    LAYERS,
+    POSITIONS,
+    _randomize,
+    _seq2seq,
+    _sizes,
+    _wordpiece,
+    quiet_transformers,
+)
+
+PREDS = ["two cats sleep", "rain", "the dog ran home", "hello world, this is a small test"]
+TARGETS = [
+    "two cats sleep quietly on the sofa",
+    "rain fell on the old town all night long",
+    "dog",
+    "hello world, this is a small test of a small encoder",
+]
+LONG = "rain fell on the town and the cat ran home " * 20
+
+
+def tokenizer(limit: int = POSITIONS) -> Any:
+    with quiet_transformers():
+        made = _wordpiece("BertTokenizer", *BERT)
+    made.model_max_length = limit
+    return made
+
+
+# ---------------------------------------------------------------- the encoders
+
+
+def fnet(tok: Any) -> Any:
+    sizes = {k: v for k, v in _sizes(tok).items() if k != "num_attention_heads"}
+    return tf.FNetModel(tf.FNetConfig(**sizes))
+
+
+def convbert(tok: Any) -> Any:
+    return tf.ConvBertModel(tf.ConvBertConfig(**_sizes(tok, embedding_size=32, conv_kernel_size=5)))
+
+
+def squeezebert(tok: Any) -> Any:
+    groups = {f"{name}_groups": 1 for name in ("q", "k", "v", "post_attention", "intermediate")}
+    return tf.SqueezeBertModel(
+        tf.SqueezeBertConfig(**_sizes(tok, embedding_size=32, **groups, output_groups=1))
+    )
+
+
+def led(tok: Any) -> Any:
+    sizes = {k: v for k, v in _seq2seq(tok).items() if k != "max_position_embeddings"}
+    tables = {"max_encoder_position_embeddings": POSITIONS, "max_decoder_position_embeddings": 32}
+    return tf.LEDModel(tf.LEDConfig(**sizes, **tables, attention_window=8))
+
+
+def bert2bert(tok: Any) -> Any:
+    half = tf.BertConfig(**_sizes(tok))
+    pair = tf.EncoderDecoderConfig.from_encoder_decoder_configs(half, tf.BertConfig(**_sizes(tok)))
+    return tf.EncoderDecoderModel(pair)
+
+
+def clip(tok: Any) -> Any:
+    text = {**_sizes(tok), "bos_token_id": 2, "eos_token_id": 3}
+    shape = {"image_size": 8, "patch_size": 4, "num_hidden_layers": 2, "num_attention_heads": 2}
+    vision = {"hidden_size": 16, "intermediate_size": 16, **shape}
+    return tf.CLIPModel(tf.CLIPConfig(text_config=text, vision_config=vision))
+
+
+def t5gemma(tok: Any) -> Any:
+    heads = {"num_key_value_heads": 1, "head_dim": 16, "sliding_window": 8}
+    kinds = ["full_attention", "sliding_attention", "full_attention"]
+    half = {**_sizes(tok), **heads, "layer_types": kinds}
+    return tf.T5GemmaModel(tf.T5GemmaConfig(encoder=half, decoder=half, vocab_size=len(tok)))
+
+
+STRANGE: dict[str, Callable[[Any], Any]] = {
+    "fnet": fnet,
+    "convbert": convbert,
+    "squeezebert": squeezebert,
+    "led": led,
+    "bert2bert": bert2bert,
+    "clip": clip,
+    "t5gemma": t5gemma,
+}
+MIXED = ("fnet", "convbert")
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function from a name in `STRANGE` to the folder of that encoder, written once."""
+    folder = tmp_path_factory.mktemp("strange")
+
+    def written(kind: str) -> Path:
+        path = folder / kind
+        if not path.exists():
+            tok = tokenizer()
+            with quiet_transformers():
+                model = STRANGE[kind](tok)
+                _randomize(model)
+                model.save_pretrained(path)
+                tok.save_pretrained(path)
+        return path
+
+    return written
+
+
+def whole_model(folder: Path) -> Any:
+    """As its user loads it, without dropout."""
+    paired = json.loads((folder / "config.json").read_text())["model_type"] == "encoder-decoder"
+    with quiet_transformers():
+        factory = tf.EncoderDecoderModel if paired else tf.AutoModel
+        return factory.from_pretrained(folder).eval()
+
+
+def states_alone(folder: Path, text: str, limit: int = POSITIONS) -> Tensor:
+    """All hidden states of one text in a pass of its own, ``[layers + 1, tokens, dim]``."""
+    model = whole_model(folder)
+    if hasattr(model, "text_model"):
+        half = model.text_model
+    elif model.config.is_encoder_decoder:
+        half = model.get_encoder()
+    else:
+        half = model
+    ids = tokenizer()(text, truncation=True, max_length=limit)["input_ids"]
+    with torch.no_grad():
+        given = {"input_ids": torch.tensor([ids]), "output_hidden_states": True}
+        states = half(**given).hidden_states
+    return torch.stack([state[0] for state in states])
+
+
+def score_alone(folder: Path, pred: str, target: str, layer: int) -> float:
+    """F1 of one pair, each text alone."""
+    a, b = (
+        nn.functional.normalize(states_alone(folder, text)[layer].double(), dim=-1)
+        for text in (pred, target)
+    )
+    similarity = a @ b.T
+    p, r = similarity[1:-1].amax(1).mean().item(), similarity[:, 1:-1].amax(0).mean().item()
+    return 2 * p * r / (p + r) if p > 0 and r > 0 else 0.0
+
+
+def batch(folder: Path, texts: list[str]) -> tuple[Tensor, Tensor]:
+    rows = [list(t.ids) for t in HuggingFaceEncoder(folder).tokenize(texts)]
+    longest = max(map(len, rows))
+    ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+    return ids, (torch.arange(longest) < torch.tensor([[len(row)] for row in rows])).long()
+
+
+# ---------------------------------------------------------------- alone and in a batch
+
+
+@pytest.mark.parametrize("way", ["folder", "custom", "function"])
+@pytest.mark.parametrize("layer", [0, 1, LAYERS])
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_score_is_that_of_the_pair_alone(kind: str, layer: int, way: str, strange: Any) -> None:
+    folder = strange(kind)
+    wanted = [score_alone(folder, *pair, layer) for pair in zip(PREDS, TARGETS, strict=True)]
+    if way == "custom":
+        encoder = HuggingFaceEncoder(whole_model(folder), tokenizer(), layer)
+    else:
+        encoder = HuggingFaceEncoder(folder, num_layers=layer)
+    if way == "function":
+        got = bert_score(PREDS, TARGETS, str(folder), layer)["f1"]
+    else:
+        metric = BERTScore(encoder, reduction="none", embedding_cache=0)
+        metric.update(PREDS, TARGETS)
+        got = metric.compute()
+    assert got.tolist() == pytest.approx(wanted, rel=0, abs=1e-5)
+
+
+@pytest.mark.parametrize("layers", [[0], [1, 3], [0, 1, 2, 3]])
+@pytest.mark.parametrize("kind", MIXED)
+def test_several_layers_of_what_lets_padding_in(kind: str, layers: list[int], strange: Any) -> None:
+    folder = strange(kind)
+    encoder = HuggingFaceEncoder(folder, num_layers=layers)
+    texts = [*PREDS, *TARGETS, PREDS[0]]
+    ids, mask = batch(folder, texts)
+    hidden = encoder.hidden_states(ids, mask, layers)
+    assert hidden.shape == (len(layers), *ids.shape, 32)
+    for row, text in enumerate(texts):
+        wanted = states_alone(folder, text)[layers]
+        assert torch.allclose(hidden[:, row, : wanted.shape[1]], wanted, atol=2e-4)
+        assert not hidden[:, row, wanted.shape[1] :].any()
+
+
+@pytest.mark.parametrize("kind", MIXED)
+def test_rows_of_one_length_go_together(kind: str, strange: Any) -> None:
+    """No pass for each row, where lengths are the same; and none with padding."""
+    folder = strange(kind)
+    encoder = HuggingFaceEncoder(folder, num_layers=2)
+    ids, mask = batch(folder, [*PREDS, PREDS[0], TARGETS[2], "rain fell"])
+    encoder.hidden_states(ids, mask, (2,))
+    model = encoder._model._weights(ids.device).model  # type: ignore[union-attr]
+    seen: list[tuple[int, ...]] = []
+    hook = nn.modules.module.register_module_forward_pre_hook(
+        lambda module, given: (
+            seen.append(tuple(given[0].shape[:2]))
+            if type(module).__name__ in ("FNetLayer", "ConvBertLayer")
+            else None
+        )
+    )
+    encoder.hidden_states(ids, mask, (2,))
+    hook.remove()
+    lengths = mask.sum(1).tolist()
+    wanted = sorted((lengths.count(n), n) for n in set(lengths))
+    assert sorted(seen) == sorted(wanted * 2)
+    assert model is not None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("kind", ["bert", "deberta-v2-conv", "roberta", "t5", "xlnet", "gpt2"])
+def test_what_keeps_padding_out_is_run_in_batches(kind: str, dtype: str, tiny: Any) -> None:
+    encoder = HuggingFaceEncoder(tiny(kind), num_layers=2, dtype=dtype)
+    ids, mask = torch.tensor([[2, 8, 9, 3]]), torch.ones(1, 4, dtype=torch.int64)
+    encoder.hidden_states(ids, mask, (2,))
+    assert encoder._model._reader.mixing is Mixing.NOTHING  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", MIXED)
+def test_padding_that_gets_in_is_found_in_every_dtype(kind: str, dtype: str, strange: Any) -> None:
+    if kind == "fnet" and dtype != "float32":
+        pytest.skip("there is no Fourier transform of 16 bits on a CPU")
+    encoder = HuggingFaceEncoder(strange(kind), num_layers=2, dtype=dtype)
+    metric = BERTScore(encoder, reduction="none", embedding_cache=0)
+    metric.update(PREDS, TARGETS)
+    together = metric.compute()
+    for row, pair in enumerate(zip(PREDS, TARGETS, strict=True)):
+        metric.reset()
+        metric.update(*pair)
+        assert metric.compute().item() == pytest.approx(together[row].item(), abs=1e-2)
+    assert encoder._model._reader.mixing is Mixing.PADDING  # type: ignore[union-attr]
+
+
+def test_the_probe_is_run_once_for_a_custom_model(strange: Any) -> None:
+    model = whole_model(strange("convbert"))
+    encoder = HuggingFaceEncoder(model, tokenizer(), 2)
+    ids, mask = batch(strange("convbert"), PREDS[:1])
+    encoder.hidden_states(ids, mask, (2,))
+    passes = []
+    hook = model.register_forward_pre_hook(lambda *_: passes.append(1))
+    encoder.hidden_states(ids, mask, (2,))
+    hook.remove()
+    assert len(passes) == 1
+
+
+@pytest.mark.slow
+def test_compiled(strange: Any) -> None:
+    plain = bert_score(PREDS, TARGETS, str(strange("convbert")), 2)["f1"]
+    compiled = bert_score(PREDS, TARGETS, str(strange("convbert")), 2, compile=True)["f1"]
+    assert compiled.tolist() == pytest.approx(plain.tolist(), abs=1e-5)
+
+
+def test_what_cannot_be_compiled_is_run_as_it_is(strange: Any, monkeypatch: Any) -> None:
+    """As FNet, whose Fourier transform is beyond the compiler."""
+
+    def compiled(model: nn.Module, **_: Any) -> Any:
+        def refuse(*args: Any, **options: Any) -> Any:
+            raise torch._dynamo.exc.Unsupported("complex numbers")
+
+        copy = type("Compiled", (nn.Module,), {"forward": refuse})
+        return copy()
+
+    import torch._dynamo
+
+    plain = bert_score(PREDS, TARGETS, str(strange("fnet")), 1)["f1"]
+    monkeypatch.setattr(torch, "compile", compiled)
+    with pytest.warns(UserWarning, match="PyTorch cannot compile encoder .*run as it is"):
+        got = bert_score(PREDS, TARGETS, str(strange("fnet")), 1, compile=True)["f1"]
+    assert got.tolist() == plain.tolist()
+
+
+def test_what_the_probe_finds() -> None:
+    """Encoders of one line: each token's vector is its id, and something of the others."""
+
+    def one(ids: Tensor) -> Tensor:
+        return torch.stack([ids.float(), torch.ones_like(ids).float()], -1)
+
+    def found(run: Callable[[Tensor, Tensor], Tensor]) -> Mixing:
+        return find_mixing(lambda ids, mask: [one(ids), run(ids, mask)], 100, torch.device("cpu"))
+
+    def masked(ids: Tensor, mask: Tensor) -> Tensor:
+        return one(ids) + (one(ids) * mask[..., None]).sum(1, keepdim=True)
+
+    def fails(ids: Tensor, mask: Tensor) -> Tensor:
+        if len(ids) > 1:
+            raise RuntimeError("one at a time")
+        return one(ids)
+
+    assert found(lambda ids, mask: one(ids)) is Mixing.NOTHING
+    assert found(masked) is Mixing.NOTHING
+    assert found(lambda ids, mask: one(ids).cumsum(1)) is Mixing.NOTHING
+    assert found(lambda ids, mask: one(ids) + one(ids).sum(1, keepdim=True)) is Mixing.PADDING
+    assert found(lambda ids, mask: one(ids) + ids.shape[1]) is Mixing.PADDING
+    assert found(lambda ids, mask: one(ids) + one(ids).roll(-1, 1)) is Mixing.PADDING
+    assert found(lambda ids, mask: one(ids) + one(ids).sum()) is Mixing.NEIGHBOURS
+    assert found(fails) is Mixing.NEIGHBOURS
+    assert found(lambda ids, mask: one(ids) * torch.rand(())) is Mixing.CHANCE
+
+
+def test_an_encoder_that_draws_is_refused(tiny: Any) -> None:
+    """Dropout that no mode switches off."""
+    with quiet_transformers():
+        model = tf.AutoModel.from_pretrained(tiny("bert"))
+    model.embeddings.register_forward_hook(lambda m, i, out: nn.functional.dropout(out, 0.5))
+    encoder = HuggingFaceEncoder(model, tokenizer(), 2)
+    message = (
+        "gave other vectors for the same tokens each time it was run: something in it is drawn"
+    )
+    with pytest.raises(InvalidValueError, match=message):
+        bert_score(PREDS, TARGETS, encoder)
+
+
+# ---------------------------------------------------------------- nested ones, poolers, positions
+
+
+def test_a_pooler_stays_where_it_is_called(strange: Any, tiny: Any) -> None:
+    ids, mask = torch.tensor([[2, 8, 9, 3]]), torch.ones(1, 4, dtype=torch.int64)
+    for folder, stays in ((strange("squeezebert"), True), (tiny("bert"), False)):
+        encoder = HuggingFaceEncoder(folder, num_layers=2)
+        encoder.hidden_states(ids, mask, (2,))
+        reader = encoder._model._reader  # type: ignore[union-attr]
+        assert (reader.model.pooler is not None) == stays
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("way", ["folder", "custom"])
+def test_long_texts_without_a_limit_of_the_tokenizer(kind: str, way: str, strange: Any) -> None:
+    folder, tok = strange(kind), tokenizer(10**30)
+    given = folder if way == "folder" else whole_model(folder)
+    encoder = HuggingFaceEncoder(given, tok, LAYERS)
+    assert encoder.limit == POSITIONS
+    with pytest.warns(UserWarning, match="2 texts were truncated"):
+        got = bert_score([LONG, "rain"], ["rain fell", LONG], encoder)["f1"]
+    wanted = [score_alone(folder, LONG, "rain fell", LAYERS), score_alone(folder, "rain", LONG, 3)]
+    assert got.tolist() == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "config, limit",
+    [
+        ({"max_encoder_position_embeddings": 64, "max_position_embeddings": 32}, 64),
+        ({"max_source_positions": 100}, 100),
+        ({"n_positions": 20}, 20),
+        ({"n_ctx": 21}, 21),
+        ({"n_positions": 512, "relative_attention_num_buckets": 32}, None),  # old T5: no table
+        ({"max_position_embeddings": -1, "n_positions": 40}, 40),
+        ({"max_position_embeddings": True and "many"}, None),
+    ],
+)
+def test_names_of_positions(config: dict[str, Any], limit: int | None) -> None:
+    assert position_limit(types.SimpleNamespace(**config)) == limit
+
+
+def test_positions_and_depth_from_the_model_where_the_configuration_is_silent(
+    strange: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found before weights are loaded, on a model without numbers."""
+    from bertscore_tm import pretrained
+
+    folder = shutil.copytree(strange("squeezebert"), tmp_path / "enc")
+    silent = tf.SqueezeBertConfig.from_pretrained(folder)
+    monkeypatch.setattr(pretrained, "position_limit", lambda config: None)
+    encoder = HuggingFaceEncoder(folder, tokenizer(10**30), 2)
+    assert (encoder.depth, encoder.limit) == (LAYERS, POSITIONS)
+    assert HuggingFaceEncoder(whole_model(folder), tokenizer(10**30), 2).limit == POSITIONS
+    model = whole_model(folder)
+    del silent.num_hidden_layers
+    with pytest.raises(InvalidValueError, match="does not say how many layers"):
+        config_depth(types.SimpleNamespace(model_type="x"), "enc")
+    assert config_depth(types.SimpleNamespace(model_type="x"), "enc", model) == LAYERS
+
+
+@pytest.mark.parametrize("kind", ["roberta", "bart", "bert", "gpt2", "xlm", "distilbert", "mpnet"])
+def test_tables_of_positions_in_models(kind: str, tiny: Any) -> None:
+    with quiet_transformers():
+        model = tf.AutoModel.from_pretrained(tiny(kind))
+    assert table_of_positions(encoder_half(model)) == POSITIONS
+
+
+@pytest.mark.parametrize("kind", ["t5", "xlnet", "deberta-v2", "modernbert"])
+def test_models_without_tables(kind: str, tiny: Any) -> None:
+    with quiet_transformers():
+        model = tf.AutoModel.from_pretrained(tiny(kind))
+    assert table_of_positions(encoder_half(model)) is None
+
+
+def test_what_is_no_encoder_of_text_is_refused(tmp_path: Path) -> None:
+    tok = tokenizer()
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2}
+    with quiet_transformers():
+        model = tf.ViTModel(
+            tf.ViTConfig(**sizes, num_attention_heads=2, image_size=8, patch_size=4)
+        )
+        model.save_pretrained(tmp_path)
+        tok.save_pretrained(tmp_path)
+    for encoder in (HuggingFaceEncoder(tmp_path), HuggingFaceEncoder(model, tok)):
+        with pytest.raises(InvalidValueError, match="cannot be run on token ids alone") as error:
+            bert_score(PREDS, TARGETS, encoder)
+        assert "wrap another in a subclass of bertscore_tm.Encoder" in str(error.value)
+        assert isinstance(error.value, BERTScoreError)
