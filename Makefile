@@ -53,6 +53,8 @@ lint: $(VENV)/dev.stamp ## Check style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	cd benchmarks && ../$(BIN)/python -m mypy --config-file ../pyproject.toml .
+	cd examples/lightning_summarizer && ../../$(BIN)/python -m mypy --config-file ../../pyproject.toml .
 
 format: $(VENV)/dev.stamp ## Sort imports, mend what can be mended, format
 	$(BIN)/ruff check --fix
