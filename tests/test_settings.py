@@ -43,6 +43,8 @@ OTHER: dict[str, Any] = {
     "max_length": 9,
     "empty_score": -1.0,
     "dtype": "bfloat16",
+    "revision": None,  # folders have none; test_strange_encoders.py has hub names
+    "safetensors_only": False,
     "batch_tokens": 100,
     "compile": True,
     "embedding_cache": 0,
@@ -113,6 +115,7 @@ def test_the_command_line_has_a_flag_for_each() -> None:
         ("--multi-reference best_f1", "multi_reference", "best_f1"),
         ("--overflow window", "overflow", "window"), ("--max-length 9", "max_length", 9),
         ("--empty-score -1", "empty_score", -1.0), ("--dtype bfloat16", "dtype", "bfloat16"),
+        ("--revision v2", "revision", "v2"), ("--trust-pickle", "safetensors_only", False),
         ("--batch-tokens 64", "batch_tokens", 64), ("--compile", "compile", True),
         ("--embedding-cache 1MB", "embedding_cache", "1MB"),
     ],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import transformers as tf
 from torch import Tensor, nn
 
 from bertscore_tm import BERTScore, BERTScoreError, HuggingFaceEncoder, bert_score
-from bertscore_tm.errors import InvalidValueError
+from bertscore_tm.errors import EncoderLoadError, InvalidValueError
 from bertscore_tm.halves import encoder_half, table_of_positions
 from bertscore_tm.layers import config_depth
 from bertscore_tm.padding import Mixing, find_mixing
@@ -419,3 +420,265 @@ def test_what_is_no_encoder_of_text_is_refused(tmp_path: Path) -> None:
             bert_score(PREDS, TARGETS, encoder)
         assert "wrap another in a subclass of bertscore_tm.Encoder" in str(error.value)
         assert isinstance(error.value, BERTScoreError)
+
+
+# ---------------------------------------------------------------- a hub that lies in its cache
+
+
+class Cache:
+    """A cache of the hub as it lies on disk, made by hand: ``models--org--name``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, name: str, commit: str, files: Path, *references: str) -> Path:
+        place = self.folder / f"models--{name.replace('/', '--')}"
+        snapshot = place / "snapshots" / commit
+        shutil.copytree(files, snapshot)
+        for reference in references:
+            file = place / "refs" / reference
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(commit)
+        return snapshot
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
+    import huggingface_hub
+    from transformers.utils import hub
+
+    from bertscore_tm import loading
+
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    for module in (huggingface_hub.constants, hub, huggingface_hub.file_download):
+        for name in ("HF_HUB_CACHE", "TRANSFORMERS_CACHE"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, str(folder))
+    loading._config.cache_clear()
+    loading._tokenizer.cache_clear()
+    yield Cache(folder)
+    loading._config.cache_clear()
+    loading._tokenizer.cache_clear()
+
+
+def other_weights(folder: Path, to: Path) -> Path:
+    """The same configuration and tokenizer, and other numbers."""
+    shutil.copytree(folder, to)
+    with quiet_transformers():
+        model = tf.AutoModel.from_pretrained(folder)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.mul_(1.5)
+        model.save_pretrained(to)
+    return to
+
+
+def as_pickle(folder: Path, to: Path) -> Path:
+    """The same weights as a pickle only."""
+    with quiet_transformers():
+        weights = tf.AutoModel.from_pretrained(folder).state_dict()
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("*.safetensors"))
+    torch.save(weights, to / "pytorch_model.bin")
+    return to
+
+
+def f1(encoder: Any, layer: int | None = 2, **options: Any) -> list[float]:
+    return list(bert_score(PREDS, TARGETS, encoder, layer, **options)["f1"].tolist())
+
+
+def test_two_encoders_of_the_hub_are_told_apart(tiny: Any, tmp_path: Path, cache: Cache) -> None:
+    one, two = "a" * 40, "b" * 40
+    other = other_weights(Path(tiny("bert")), tmp_path / "other")
+    cache.add("org/one", one, Path(tiny("bert")), "main")
+    cache.add("org/two", two, other, "main")
+    metrics = [BERTScore(name, 2) for name in ("org/one", "org/two")]
+    assert [m.encoder.version for m in metrics] == ["a" * 12, "b" * 12]
+    assert metrics[0].signature.startswith(f"encoder:org/one@{'a' * 12}|")
+    prints = [m.pipeline.fingerprint().tolist() for m in metrics]
+    assert prints[0] != prints[1]
+    assert metrics[0].pipeline.lease.engine is not metrics[1].pipeline.lease.engine
+    for metric in metrics:
+        metric.update(PREDS, TARGETS)
+    with pytest.raises(ValueError, match="made in another way"):
+        metrics[0].merge_state(metrics[1])
+    assert f1("org/one") == pytest.approx(f1(tiny("bert")), abs=1e-6)
+    assert f1("org/two") == pytest.approx(f1(str(other)), abs=1e-6)
+    assert f1("org/one") != pytest.approx(f1("org/two"), abs=1e-4)
+
+
+def test_unknown_versions_of_two_names_are_not_equal(
+    tiny: Any, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bertscore_tm import pretrained
+
+    for name in ("org/one", "org/two"):
+        cache.add(name, "a" * 40, Path(tiny("bert")), "main")
+    monkeypatch.setattr(pretrained, "loaded_commit", lambda *_: None)
+    metrics = [BERTScore(name, 2) for name in ("org/one", "org/two")]
+    assert [m.encoder.version for m in metrics] == ["unknown"] * 2
+    assert metrics[0].encoder.identity != metrics[1].encoder.identity
+    prints = [m.pipeline.fingerprint().tolist() for m in metrics]
+    assert prints[0] != prints[1]
+    for metric in metrics:
+        metric.update(PREDS, TARGETS)
+    with pytest.raises(ValueError, match="made in another way"):
+        metrics[0].merge_state(metrics[1])
+
+
+@pytest.mark.parametrize("way", ["argument", "name", "setting", "flag"])
+@pytest.mark.parametrize("revision", ["v1.0", "dev", "refs/pr/2", "b" * 40])
+def test_revisions(
+    revision: str, way: str, tiny: Any, tmp_path: Path, cache: Cache, capsys: Any
+) -> None:
+    """Branches, tags, pull requests and commits: the commit is what counts."""
+    other = other_weights(Path(tiny("bert")), tmp_path / "other")
+    cache.add("org/one", "a" * 40, Path(tiny("bert")), "main")
+    references = ("v1.0", "dev", "refs/pr/2")
+    cache.add("org/one", "b" * 40, other, *references)
+    wanted = f1(str(other))
+    if way == "flag":
+        from bertscore_tm.cli import main
+
+        (tmp_path / "p").write_text("\n".join(PREDS))
+        (tmp_path / "t").write_text("\n".join(TARGETS))
+        words = ["-c", str(tmp_path / "p"), "-r", str(tmp_path / "t"), "-m", "org/one", "-n", "2"]
+        main(["score", *words, "--revision", revision])
+        assert f"org/one@{'b' * 12}" in capsys.readouterr().out
+        return
+    if way == "argument":
+        encoder = HuggingFaceEncoder("org/one", num_layers=2, revision=revision)
+    elif way == "name":
+        encoder = HuggingFaceEncoder(f"org/one@{revision}", num_layers=2)
+    else:
+        encoder = BERTScore("org/one", 2, revision=revision).encoder  # type: ignore[assignment]
+    assert (encoder.name, encoder.version) == ("org/one", "b" * 12)
+    assert f1(encoder) == pytest.approx(wanted, abs=1e-6)
+    assert HuggingFaceEncoder("org/one").version == "a" * 12
+
+
+def test_a_branch_that_moves_between_construction_and_loading(
+    tiny: Any, tmp_path: Path, cache: Cache
+) -> None:
+    """The version in the signature is that of the weights which score."""
+    other = other_weights(Path(tiny("bert")), tmp_path / "other")
+    cache.add("org/one", "a" * 40, Path(tiny("bert")), "main")
+    encoder = HuggingFaceEncoder("org/one", num_layers=2)
+    cache.add("org/one", "b" * 40, other, "main")
+    assert encoder.version == "a" * 12
+    assert f1(encoder) == pytest.approx(f1(tiny("bert")), abs=1e-6)
+    back = pickle.loads(pickle.dumps(encoder))
+    assert f1(back) == pytest.approx(f1(tiny("bert")), abs=1e-6)
+    assert HuggingFaceEncoder("org/one").version == "b" * 12
+
+
+@pytest.mark.parametrize(
+    "name, revision, message",
+    [
+        ("org/one@", None, "got the encoder 'org/one@' without a revision behind its @"),
+        ("org/one@v1", "v2", "got revision='v2' beside 'org/one@v1'; wanted one revision"),
+        ("minilm@main", None, "got revision='main' for 'sentence-transformers/all-MiniLM-L6-v2'"),
+    ],
+)
+def test_wrong_revisions(name: str, revision: str | None, message: str, minilm: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        HuggingFaceEncoder(name, revision=revision)
+
+
+def test_a_folder_with_an_at(tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(tiny("bert"), tmp_path / "run@3")
+    monkeypatch.chdir(tmp_path)
+    for name in ("run@3", "./run@3", str(tmp_path / "run@3")):
+        assert HuggingFaceEncoder(name).version == HuggingFaceEncoder(tiny("bert")).version
+
+
+# ---------------------------------------------------------------- weights that are a pickle
+
+
+@pytest.mark.parametrize("make", [HuggingFaceEncoder, BERTScore])
+def test_a_pickle_of_the_hub_is_refused_at_once(
+    make: Any, tiny: Any, tmp_path: Path, cache: Cache
+) -> None:
+    """And the advice works, in the same process, for who follows it and nobody else."""
+    cache.add("org/old", "a" * 40, as_pickle(Path(tiny("bert")), tmp_path / "old"), "main")
+    message = r"'org/old' has its weights as a pickle only .*safetensors_only=False"
+    with pytest.raises(EncoderLoadError, match=message):
+        make("org/old")
+    wanted = pytest.approx(f1(tiny("bert")), abs=1e-6)
+    metric = BERTScore("org/old", 2, safetensors_only=False)
+    assert f1("org/old", safetensors_only=False) == wanted
+    assert f1(HuggingFaceEncoder("org/old", num_layers=2, safetensors_only=False)) == wanted
+    with pytest.raises(EncoderLoadError, match=message):
+        make("org/old")
+    assert metric.signature.startswith(f"encoder:org/old@{'a' * 12}|")
+
+
+def test_trust_is_of_one_encoder(tiny: Any, tmp_path: Path) -> None:
+    """Equal weights, another trust: they do not share what was loaded."""
+    folder = tmp_path / "both"
+    shutil.copytree(tiny("bert"), folder)
+    one, two = HuggingFaceEncoder(folder), HuggingFaceEncoder(folder, safetensors_only=False)
+    assert one.sharing_key != two.sharing_key
+    assert one.identity == two.identity
+    ids = torch.tensor([[2, 8, 9, 3]])
+    for encoder in (one, two):
+        encoder.hidden_states(ids, torch.ones_like(ids), (1,))
+    assert one._model._reader is not two._model._reader  # type: ignore[union-attr]
+
+
+def test_a_pickle_is_refused_where_only_names_of_files_are_asked(
+    tiny: Any, tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the network there, and only configuration and tokenizer in the cache yet."""
+    from bertscore_tm import loading
+
+    folder = tmp_path / "bare"
+    shutil.copytree(tiny("bert"), folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    cache.add("org/bare", "a" * 40, folder, "main")
+    listed: list[str] = ["config.json", "pytorch_model.bin"]
+    asked = []
+
+    class Api:
+        def list_repo_files(self, name: str, revision: str | None) -> list[str]:
+            asked.append((name, revision))
+            if not listed:
+                raise ConnectionError("no route to host")
+            return listed
+
+    monkeypatch.setattr(loading, "HfApi", Api)
+    with pytest.raises(OSError, match="'org/bare' has a configuration but no weights of PyTorch"):
+        HuggingFaceEncoder("org/bare")
+    assert not asked
+    monkeypatch.setattr(loading, "is_offline_mode", lambda: False)
+    monkeypatch.setattr(loading, "load_tokenizer", lambda *_: None)
+    loading._listed_files.cache_clear()
+    with pytest.raises(OSError, match="as a pickle only"):
+        HuggingFaceEncoder("org/bare")
+    assert asked == [("org/bare", "a" * 40)]
+    for names, message in (
+        (["flax_model.msgpack"], r"flax_model.msgpack \(Flax's: "),
+        (["model.gguf"], r"model.gguf \(of llama.cpp"),
+    ):
+        listed[:] = names
+        loading._listed_files.cache_clear()
+        with pytest.raises(OSError, match=message):
+            HuggingFaceEncoder("org/bare")
+    for names in (["model.safetensors"], ["model-00001-of-2.safetensors", "pytorch_model.bin"], []):
+        listed[:] = names
+        loading._listed_files.cache_clear()
+        assert HuggingFaceEncoder("org/bare").version == "a" * 12
+    loading._listed_files.cache_clear()
+
+
+def test_the_flag_that_trusts(tiny: Any, tmp_path: Path, capsys: Any) -> None:
+    from bertscore_tm.cli import main
+
+    folder = as_pickle(Path(tiny("bert")), tmp_path / "old")
+    (tmp_path / "p").write_text("\n".join(PREDS))
+    (tmp_path / "t").write_text("\n".join(TARGETS))
+    words = ["score", "-c", str(tmp_path / "p"), "-r", str(tmp_path / "t"), "-m", str(folder)]
+    with pytest.raises(SystemExit):
+        raise SystemExit(main([*words, "-n", "2"]))
+    assert "say --trust-pickle" in capsys.readouterr().err
+    assert not main([*words, "-n", "2", "--trust-pickle"])
+    assert "F1" in capsys.readouterr().out.upper()

@@ -10,6 +10,9 @@ from .errors import InvalidTypeError, InvalidValueError
 from .languages import default_encoder
 from .settings import DEFAULTS, Settings
 
+# Settings that an encoder object has itself.
+_OF_THE_ENCODER = ("max_length", "overflow", "dtype", "compile", "revision", "safetensors_only")
+
 
 def choose_encoder(settings: Settings) -> Encoder:
     """The encoder that the settings mean; an encoder object has options of its own.
@@ -21,7 +24,7 @@ def choose_encoder(settings: Settings) -> Encoder:
     """
     model = settings.model_name_or_path
     if is_encoder(model):
-        for name in ("max_length", "overflow", "dtype", "compile"):
+        for name in _OF_THE_ENCODER:
             if getattr(settings, name) != DEFAULTS[name]:
                 raise InvalidValueError(
                     f"got {name} beside an encoder object; wanted it there: "
@@ -51,4 +54,6 @@ def choose_encoder(settings: Settings) -> Encoder:
         overflow=settings.overflow,
         dtype=settings.dtype,
         compile=settings.compile,
+        revision=settings.revision,
+        safetensors_only=settings.safetensors_only,
     )

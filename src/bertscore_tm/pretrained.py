@@ -6,6 +6,7 @@ last two are kept until `drop_kept_models`. A custom model is run as it is.
 
 from __future__ import annotations
 
+import re
 import uuid
 import weakref
 from collections import deque
@@ -18,19 +19,22 @@ from torch import Tensor, nn
 
 from . import diagnosis, weights
 from .checks import spelled
-from .errors import (
-    EncoderLoadError,
-    EncoderNotFoundError,
-    InvalidTypeError,
-    InvalidValueError,
-)
+from .errors import InvalidTypeError, InvalidValueError
 from .guard import undisturbed
 from .halves import device_of, encoder_half, table_of_positions
 from .layers import config_depth
-from .loading import blank_model, load_config, load_model, loaded_commit, loading_lock
+from .loading import (
+    blank_model,
+    hub_files,
+    load_config,
+    load_model,
+    loaded_commit,
+    loading_lock,
+)
 from .machine import lacks_units
 from .names import Source
 from .padding import Mixing
+from .places import check_folder, check_repository, encoder_folder
 from .reading import LayerReader
 from .tokenizing import position_limit
 
@@ -83,12 +87,17 @@ class NamedModel:
                 f"got {spelled('revision', revision)} for {source.name!r}, which is read from the "
                 f"folder {source.location!r} and has no revisions; wanted none, or another model"
             )
+        if source.folder:
+            source = encoder_folder(source)
         self.source, self.name, self.dtype = source, source.name, dtype
         self.revision, self._compile, self._safetensors_only = revision, compile, safetensors_only
+        self._pinned = revision
         self.config = load_config(source, revision)
         self.depth, self.positions = self._depth_and_positions()
         self.version = self._find_version()
-        self.identity = (source.location, self.version, str(revision), dtype, str(compile))
+        # With the revision and the trust in pickles: given once, it holds for nobody else.
+        how = str(revision), dtype, str(compile), str(safetensors_only)
+        self.identity = (source.location, self.version, *how)
         self._reader: LayerReader | None = None
         self._key: tuple[str, ...] = ()
 
@@ -132,7 +141,7 @@ class NamedModel:
     def _load(self, device: torch.device) -> LayerReader:
         if device.type == "cpu" and lacks_units(self.dtype):
             diagnosis.warn_of_units(self.dtype)
-        whole, missing = load_model(self.source, self.revision, self._safetensors_only)
+        whole, missing = load_model(self.source, self._pinned, self._safetensors_only)
         half = encoder_half(whole)
         weights.check_complete(whole, half, missing, self.name)
         model = half.eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
@@ -164,24 +173,17 @@ class NamedModel:
         return depth, positions
 
     def _find_version(self) -> str:
-        if not self.source.folder:
-            commit = loaded_commit(self.source, self.revision, self.config)
-            return str(commit or self.revision or "unknown")[:12]
-        folder = Path(self.source.location)
-        digest = weights.folder_digest(folder)
-        if digest is None:
-            raise EncoderNotFoundError(
-                f"the encoder folder {self.name!r} holds a configuration but no weights (no "
-                "*.safetensors, no *.bin); wanted a folder that save_pretrained wrote"
-            )
-        if self._safetensors_only and not any(folder.glob("*.safetensors")):
-            raise EncoderLoadError(
-                f"the encoder folder {self.name!r} holds its weights as a pickle (*.bin), which "
-                "can run code when it is loaded; wanted *.safetensors: save the model again with a "
-                "newer transformers, or, if you trust the file, use "
-                "HuggingFaceEncoder(folder, safetensors_only=False)"
-            )
-        return digest
+        if self.source.folder:
+            check_folder(self.source, self._safetensors_only)
+            return str(weights.folder_digest(Path(self.source.location)))
+        commit = loaded_commit(self.source, self.revision, self.config)
+        files = hub_files(self.source, self.revision, commit)
+        if files is not None:
+            check_repository(self.name, files, self._safetensors_only)
+            if commit is not None and re.fullmatch("[0-9a-f]{40}", commit):
+                # The branch may move before the weights are loaded; the version shall not lie.
+                self._pinned = commit
+        return str(commit or self.revision or "unknown")[:12]
 
 
 class CustomModel:

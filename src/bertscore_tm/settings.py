@@ -23,6 +23,7 @@ from .checks import (
     language,
     one_of,
     parse_layers,
+    text,
     true_or_false,
     whole_number,
 )
@@ -157,6 +158,14 @@ class Settings:
         "float32", "of the encoder: float32, bfloat16 or float16",
         "matches", choices=get_args(Dtype), flag="--dtype",
     )
+    revision: str | None = _setting(
+        None, "of the encoder on the model hub: a branch, a tag or a commit",
+        "work", text, flag="--revision", metavar="NAME",
+    )
+    safetensors_only: bool = _setting(
+        True, "refuse weights that are a pickle, which can run code when it is loaded",
+        "work", true_or_false, flag="--trust-pickle",
+    )
     batch_tokens: int | None = _setting(
         None, "padded tokens in one pass; none: 2048 on a CPU, 32768 elsewhere",
         "work", _POSITIVE, flag="--batch-tokens", metavar="N", parse=int,
@@ -212,6 +221,8 @@ class Options(TypedDict, total=False):
     max_length: int | None
     empty_score: float
     dtype: Dtype
+    revision: str | None
+    safetensors_only: bool
     batch_tokens: int | None
     compile: bool
     embedding_cache: int | str

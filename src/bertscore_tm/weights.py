@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 from .errors import EncoderLoadError
+from .places import ADAPTER, weight_files
 
 _SAMPLE = 64  # bytes that are read at the beginning and the end of each tensor
 _ORIGIN = {"_name_or_path", "transformers_version", "torch_dtype", "dtype"}
@@ -24,13 +26,15 @@ def folder_digest(folder: Path) -> str | None:
     numbers of a tensor, so this finds other weights in the time that it takes to open a file. The
     configuration says how they are used and counts, too.
     """
-    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    files = weight_files(folder)
     if not files:
         return None
     digest = hashlib.sha256()
     for file in files:
         _add_file(digest, file)
     digest.update(repr(_configuration(folder / "config.json")).encode())
+    if (folder / ADAPTER).is_file():
+        _add_adapter(digest, folder)
     return digest.hexdigest()[:8]
 
 
@@ -87,6 +91,17 @@ def model_digest(model: nn.Module) -> str:
         outer = torch.cat([flat[:8], flat[-8:]]).to("cpu", torch.float32)
         digest.update(repr(outer.tolist()).encode())
     return digest.hexdigest()[:8]
+
+
+def _add_adapter(digest: hashlib._Hash, folder: Path) -> None:
+    """An adapter changes what the weights give; those it names are loaded instead of these."""
+    said = _configuration(folder / ADAPTER)
+    digest.update(repr(said).encode())
+    for file in sorted([*folder.glob("adapter_*.safetensors"), *folder.glob("adapter_*.bin")]):
+        _add_file(digest, file)
+    base = str(json.loads((folder / ADAPTER).read_text()).get("base_model_name_or_path") or "")
+    if base and os.path.isdir(base) and not (Path(base) / ADAPTER).is_file():
+        digest.update(str(folder_digest(Path(base))).encode())
 
 
 def _add_file(digest: hashlib._Hash, file: Path) -> None:
