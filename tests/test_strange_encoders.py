@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 import shutil
 import types
 from collections.abc import Callable, Iterator
@@ -682,3 +683,354 @@ def test_the_flag_that_trusts(tiny: Any, tmp_path: Path, capsys: Any) -> None:
     assert "say --trust-pickle" in capsys.readouterr().err
     assert not main([*words, "-n", "2", "--trust-pickle"])
     assert "F1" in capsys.readouterr().out.upper()
+
+
+# ---------------------------------------------------------------- adapters beside weights
+
+ADAPTER = {"peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 2}
+
+
+def with_adapter(folder: Path, to: Path, seed: int = 0, **more: Any) -> Path:
+    from safetensors.torch import save_file
+
+    shutil.copytree(folder, to)
+    (to / "adapter_config.json").write_text(json.dumps({**ADAPTER, **more}))
+    drawn = torch.randn(4, 4, generator=torch.Generator().manual_seed(seed))
+    save_file({"lora_A": drawn}, str(to / "adapter_model.safetensors"))
+    return to
+
+
+def has_peft(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    from bertscore_tm import places
+
+    monkeypatch.setattr(places, "find_spec", lambda name: object() if there else None)
+
+
+def test_an_adapter_without_peft_is_refused(
+    tiny: Any, tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder gave other numbers with peft and without, under one signature."""
+    has_peft(monkeypatch, False)
+    folder = with_adapter(Path(tiny("bert")), tmp_path / "enc")
+    cache.add("org/tuned", "a" * 40, folder, "main")
+    for name in (str(folder), "org/tuned"):
+        with pytest.raises(EncoderLoadError, match=r"an adapter beside its weights .*'pip install"):
+            BERTScore(name, 2)
+    for file in folder.glob("adapter_*"):  # as the message says
+        file.unlink()
+    assert f1(str(folder)) == pytest.approx(f1(tiny("bert")), abs=1e-6)
+
+
+def test_an_adapter_is_part_of_the_version(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_peft(monkeypatch, True)
+    bert = Path(tiny("bert"))
+    base = other_weights(bert, tmp_path / "base")
+    folders = [
+        bert,
+        with_adapter(bert, tmp_path / "one"),
+        with_adapter(bert, tmp_path / "two", seed=1),
+        with_adapter(bert, tmp_path / "three", r=4),
+        with_adapter(bert, tmp_path / "four", base_model_name_or_path=str(bert)),
+        with_adapter(bert, tmp_path / "five", base_model_name_or_path=str(base)),
+    ]
+    versions = [HuggingFaceEncoder(folder).version for folder in folders]
+    assert len({*versions}) == len(folders)
+    again = with_adapter(bert, tmp_path / "again")
+    assert HuggingFaceEncoder(again).version == versions[1]
+
+
+def test_a_folder_of_an_adapter_only(tiny: Any, tmp_path: Path) -> None:
+    folder = with_adapter(Path(tiny("bert")), tmp_path / "enc")
+    (folder / "config.json").unlink()
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(EncoderLoadError, match=r"holds an adapter of peft .*merge_and_unload"):
+        BERTScore(str(folder), 2)
+    shutil.copy(Path(tiny("bert")) / "config.json", folder)
+    with pytest.raises(EncoderLoadError, match=r"no weights .*its adapter .* save the merged"):
+        BERTScore(str(folder), 2)
+
+
+# ---------------------------------------------------------------- folders that are almost encoders
+
+STATE_OF_A_TRAINER = ("training_args.bin", "optimizer.bin", "scheduler.pt", "optimizer.pt")
+
+
+def bare(folder: Path, to: Path, *files: str) -> Path:
+    """An encoder's folder without its weights, and with some files."""
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("*.safetensors"))
+    for file in files:
+        (to / file).write_bytes(b"something")
+    return to
+
+
+@pytest.mark.parametrize(
+    "files, message",
+    [
+        (STATE_OF_A_TRAINER, r"no weights \(no \*\.safetensors, no pytorch_model\*\.bin\)"),
+        (("training_args.bin",), r"no weights"),
+        (("optimizer.pt", "rng_state.pth"), r"no weights"),
+        (("tf_model.h5",), r"no weights .*tf_model\.h5 \(TensorFlow's: .*from_tf"),
+        (("flax_model.msgpack",), r"no weights .*flax_model\.msgpack \(Flax's: .*from_flax"),
+        (("model-Q4_K_M.gguf",), r"no weights .*gguf \(of llama\.cpp: .*gguf_file"),
+        (("model.onnx",), r"no weights .*model\.onnx \(of ONNX"),
+        (("global_step100",), r"no weights .*DeepSpeed: .*zero_to_fp32"),
+        (("pytorch_model_fsdp_0",), r"no weights .*FSDP: .*merge-weights"),
+    ],
+)
+def test_folders_without_weights(
+    files: tuple[str, ...], message: str, tiny: Any, tmp_path: Path
+) -> None:
+    folder = bare(Path(tiny("bert")), tmp_path / "enc", *files)
+    with pytest.raises(FileNotFoundError, match=message) as error:
+        BERTScore(str(folder), 2)
+    assert "pickle" not in str(error.value)
+    assert "wanted a folder that save_pretrained wrote" in str(error.value)
+    with pytest.raises(FileNotFoundError, match=message):
+        HuggingFaceEncoder(folder, safetensors_only=False)
+
+
+@pytest.mark.parametrize("kind", ["model.safetensors", "pytorch_model.bin"])
+def test_shards_that_are_missing(kind: str, tiny: Any, tmp_path: Path) -> None:
+    stem, _, ending = kind.rpartition(".")
+    shards = [f"{stem}-0000{i}-of-00003.{ending}" for i in (1, 2, 3)]
+    folder = bare(Path(tiny("bert")), tmp_path / "enc", shards[0])
+    index = {"weight_map": {f"weight{i}": shard for i, shard in enumerate(shards)}}
+    (folder / f"{kind}.index.json").write_text(json.dumps(index))
+    message = rf"lacks 2 of the files that {kind}\.index\.json names \({stem}-00002-of-00003"
+    with pytest.raises(FileNotFoundError, match=message):
+        HuggingFaceEncoder(folder, safetensors_only=ending == "safetensors")
+
+
+def test_a_checkpoint_of_a_trainer_without_tokenizer(tiny: Any, tmp_path: Path) -> None:
+    patterns = shutil.ignore_patterns("*token*", "vocab*", "special*")
+    folder = shutil.copytree(tiny("bert"), tmp_path / "checkpoint-500", ignore=patterns)
+    with pytest.raises(EncoderLoadError, match=r"load the tokenizer .*tokenizer='bert-"):
+        BERTScore(str(folder), 2)
+    encoder = HuggingFaceEncoder(folder, tokenizer=tiny("bert"), num_layers=2)  # as it says
+    assert f1(encoder) == pytest.approx(f1(tiny("bert")), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name, modules",
+    [
+        ("0_Transformer", None),
+        ("0_Transformer", [{"idx": 0, "path": "0_Transformer"}, {"idx": 1, "path": "1_Pooling"}]),
+        ("encoder", [{"idx": 0, "name": "0", "path": "encoder"}]),
+        ("0_Transformer", "broken"),
+    ],
+)
+def test_the_layout_of_sentence_transformers(
+    name: str, modules: Any, tiny: Any, tmp_path: Path
+) -> None:
+    """The folder below is used, which holds the transformer."""
+    shutil.copytree(tiny("bert"), tmp_path / "enc" / name)
+    (tmp_path / "enc" / "1_Pooling").mkdir()
+    (tmp_path / "enc" / "1_Pooling" / "config.json").write_text("{}")
+    if modules is not None:
+        (tmp_path / "enc" / "modules.json").write_text(json.dumps(modules))
+    metric = BERTScore(str(tmp_path / "enc"), 2)
+    assert f1(metric.encoder) == pytest.approx(f1(tiny("bert")), abs=1e-6)
+    assert metric.signature.startswith(f"encoder:{tmp_path / 'enc'}@{metric.encoder.version}|")
+    assert metric.encoder.version == HuggingFaceEncoder(tiny("bert")).version
+
+
+def test_a_folder_of_checkpoints(tiny: Any, tmp_path: Path) -> None:
+    for step in (500, 1000, 90):
+        shutil.copytree(tiny("bert"), tmp_path / "run" / f"checkpoint-{step}")
+    with pytest.raises(EncoderLoadError, match="but 'checkpoint-1000' in it has; wanted that: '"):
+        BERTScore(str(tmp_path / "run"), 2)
+    for file in ("model.gguf", "tf_model.h5"):
+        folder = tmp_path / file.replace(".", "-")
+        folder.mkdir()
+        (folder / file).write_bytes(b"")
+        with pytest.raises(EncoderLoadError, match=f"has no config.json, and weights .*{file}"):
+            BERTScore(str(folder), 2)
+
+
+# ---------------------------------------------------------------- random numbers of the caller
+
+
+def generators() -> list[Any]:
+    import numpy as np
+
+    numpy: Any = np.random.get_state()
+    drawn = [numpy[1].tolist(), numpy[2]]
+    return [torch.get_rng_state().tolist(), random.getstate(), *drawn]
+
+
+@pytest.mark.parametrize("way", ["folder", "custom", "convbert", "blank", "idf"])
+def test_no_generator_is_moved(way: str, tiny: Any, tmp_path: Path, strange: Any) -> None:
+    """By anything: a folder without pooler is completed with numbers that are drawn."""
+    folder = tmp_path / "enc"
+    with quiet_transformers():
+        if way == "convbert":
+            shutil.copytree(strange("convbert"), folder)
+        else:
+            model = tf.BertModel.from_pretrained(tiny("bert"), add_pooling_layer=False)
+            model.save_pretrained(folder)
+            tokenizer().save_pretrained(folder)
+        custom = whole_model(folder).train()
+    before = generators()
+    given: Any = str(folder)
+    if way == "custom":
+        given = HuggingFaceEncoder(custom, tokenizer(), 2)
+    metric = BERTScore(given, 2, idf=way == "idf")
+    steps: list[Callable[[], Any]] = [
+        lambda: metric.update(PREDS, TARGETS),
+        lambda: metric.compute(),
+        lambda: metric.signature,
+        lambda: metric.reset(),
+        lambda: metric(PREDS, TARGETS),
+        lambda: pickle.loads(pickle.dumps(metric)),
+        lambda: bert_score(PREDS, TARGETS, given, 2),
+        lambda: __import__("bertscore_tm.loading").loading.blank_model(tf.BertConfig()),
+    ]
+    assert generators() == before
+    for number, step in enumerate(steps):
+        step()
+        assert generators() == before, number
+
+
+# ---------------------------------------------------------------- custom models
+
+
+def custom_bert(tiny: Any) -> Any:
+    with quiet_transformers():
+        return tf.AutoModel.from_pretrained(tiny("bert")).eval()
+
+
+def alone_and_together(encoder: HuggingFaceEncoder) -> tuple[list[float], list[float]]:
+    metric = BERTScore(encoder, reduction="none", embedding_cache=0)
+    metric.update(PREDS, TARGETS)
+    together = metric.compute().tolist()
+    alone = []
+    for pair in zip(PREDS, TARGETS, strict=True):
+        metric.reset()
+        metric.update(*pair)
+        alone += metric.compute().tolist()
+    return alone, together
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_quantized_model(tiny: Any) -> None:
+    """Scaled with the whole batch: each row is run alone, so that its number is its own."""
+    model = custom_bert(tiny)
+    plain = f1(HuggingFaceEncoder(model, tokenizer(), 2))
+    try:
+        quantized = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    encoder = HuggingFaceEncoder(quantized, tokenizer(), 2)
+    alone, together = alone_and_together(encoder)
+    assert together == pytest.approx(alone, abs=1e-6)
+    assert together == pytest.approx(plain, abs=0.05)
+    assert together != pytest.approx(plain, abs=1e-6)
+    other = HuggingFaceEncoder(custom_bert(tiny), tokenizer(), 2)
+    assert encoder.version != other.version
+
+
+def extra_state(tiny: Any) -> Any:
+    class Counted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+            self.register_buffer("mask", torch.ones(3, dtype=torch.bool))
+            self.register_buffer("empty", torch.zeros(0))
+
+        def get_extra_state(self) -> Any:
+            return {"steps": 3, "names": ["a"]}
+
+        def set_extra_state(self, state: Any) -> None:
+            pass
+
+    model = custom_bert(tiny)
+    model.extra = Counted()
+    return model
+
+
+def hooked(tiny: Any) -> Any:
+    """Hooks that only look."""
+    model = custom_bert(tiny)
+    model.encoder.layer[0].register_forward_hook(lambda *_: None)
+    model.register_forward_pre_hook(lambda *_: None)
+    return model
+
+
+def tied(tiny: Any) -> Any:
+    model = custom_bert(tiny)
+    for name in ("query", "key"):
+        getattr(model.encoder.layer[2].attention.self, name).weight = getattr(
+            model.encoder.layer[2].attention.self, name
+        ).weight
+    model.again = model.embeddings.word_embeddings
+    return model
+
+
+def mixed_modes(tiny: Any) -> Any:
+    model = custom_bert(tiny).train()
+    model.encoder.layer[1].eval()
+    return model
+
+
+def headed(tiny: Any) -> Any:
+    with quiet_transformers():
+        return tf.BertForSequenceClassification.from_pretrained(tiny("bert"))
+
+
+def tuples(tiny: Any) -> Any:
+    model = custom_bert(tiny)
+    model.config.return_dict = False
+    return model
+
+
+def frozen_half(tiny: Any) -> Any:
+    return custom_bert(tiny).requires_grad_(False)
+
+
+def in_place_compiled(tiny: Any) -> Any:
+    model = custom_bert(tiny)
+    model.compile(backend="eager")
+    return model
+
+
+def compiled(tiny: Any) -> Any:
+    return torch.compile(custom_bert(tiny), backend="eager")
+
+
+CUSTOM = (extra_state, hooked, tied, mixed_modes, headed, tuples, frozen_half, compiled)
+CUSTOM += (in_place_compiled,)
+
+
+@pytest.mark.parametrize("make", CUSTOM, ids=lambda make: make.__name__)
+def test_custom_models(make: Callable[[Any], Any], tiny: Any) -> None:
+    encoder = HuggingFaceEncoder(make(tiny), tokenizer(), 2)
+    alone, together = alone_and_together(encoder)
+    assert together == pytest.approx(f1(tiny("bert")), abs=1e-5)
+    assert alone == pytest.approx(together, abs=1e-5)
+    assert encoder.name.startswith("custom:Bert")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_custom_models_in_other_dtypes(dtype: torch.dtype, tiny: Any) -> None:
+    encoder = HuggingFaceEncoder(custom_bert(tiny).to(dtype), tokenizer(), 2)
+    alone, together = alone_and_together(encoder)
+    tolerance = 0.05 if dtype != torch.float64 else 1e-5
+    assert together == pytest.approx(f1(tiny("bert")), abs=tolerance)
+    assert alone == pytest.approx(together, abs=tolerance)
+
+
+def test_custom_models_that_cannot_be_run(tiny: Any) -> None:
+    """Numbers that are nowhere; a wrapper that hides what it holds."""
+    blank = custom_bert(tiny).to("meta")
+    with pytest.raises(InvalidValueError, match="on the meta device, which holds no numbers"):
+        HuggingFaceEncoder(blank, tokenizer(), 2)
+    with pytest.raises(BERTScoreError, match="as custom model; wanted a model of transformers"):
+        HuggingFaceEncoder(nn.Sequential(custom_bert(tiny)), tokenizer(), 2)
+
+
+def test_a_compiled_model_has_the_version_of_the_plain_one(tiny: Any) -> None:
+    one = HuggingFaceEncoder(custom_bert(tiny), tokenizer(), 2)
+    two = HuggingFaceEncoder(compiled(tiny), tokenizer(), 2)
+    assert (one.name, one.version) == (two.name, two.version)

@@ -10,7 +10,9 @@ import re
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -200,17 +202,25 @@ class CustomModel:
 
         Raises:
             InvalidTypeError: if it is none of transformers.
+            InvalidValueError: if it holds no numbers, or does not say how deep it is.
         """
+        model = getattr(model, "_orig_mod", model)  # of torch.compile
         if not hasattr(model, "config") or not hasattr(model, "get_input_embeddings"):
             raise InvalidTypeError(
                 f"got {type(model).__name__} as custom model; wanted a model of transformers"
+            )
+        tensor = next(chain(model.parameters(), model.buffers()), None)
+        if tensor is not None and tensor.is_meta:
+            raise InvalidValueError(
+                f"got a {type(model).__name__} on the meta device, which holds no numbers, as "
+                "custom model; wanted one with its weights: make the encoder after they are loaded"
             )
         self._model, self.config = model, model.config
         self.name = f"custom:{type(model).__name__}"
         half = encoder_half(model)
         self.depth = config_depth(self.config, self.name, half)
         self.positions = position_limit(self.config) or table_of_positions(half)
-        self.dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+        self.dtype = "own" if tensor is None else str(tensor.dtype).removeprefix("torch.")
         self.version = self._current_version()
         self.identity = (uuid.uuid4().hex,)
         self._mixing: Mixing | None = None
@@ -220,19 +230,13 @@ class CustomModel:
     ) -> Tensor:
         """See `Encoder.hidden_states`."""
         device = device_of(self._model)
-        with loading_lock:  # another thread must not take our eval mode for the model's own
-            modes = [(module, module.training) for module in self._model.modules()]
-            self._model.eval()
-            try:
-                with undisturbed(device):
-                    half = encoder_half(self._model)
-                    reader = LayerReader(half, self.name, trim=False, mixing=self._mixing)
-                    states = reader(input_ids.to(device), attention_mask.to(device), layers)
-                    self._mixing = reader.mixing
-                    return states.to(input_ids.device)
-            finally:
-                for module, mode in modes:
-                    module.training = mode
+        # Another thread must not take our eval mode for the model's own.
+        with loading_lock, _left_alone(self._model), undisturbed(device):
+            half = encoder_half(self._model)
+            reader = LayerReader(half, self.name, trim=False, mixing=self._mixing)
+            states = reader(input_ids.to(device), attention_mask.to(device), layers)
+            self._mixing = reader.mixing
+            return states.to(input_ids.device)
 
     def weights_digest(self) -> int:
         """As they are now."""
@@ -245,3 +249,29 @@ class CustomModel:
 
     def release(self) -> None:
         """Nothing is ours."""
+
+
+@contextmanager
+def _left_alone(model: nn.Module) -> Iterator[None]:
+    """Eval mode within; afterwards the modes of before, and none of the hooks of transformers.
+
+    transformers puts hooks on a model when it is first asked for hidden states. They cannot be
+    pickled, and nor can the model with them. Of a compiled model they stay: it knows them.
+    """
+    mark = "_output_capturing_hooks_installed"
+    modules = list(model.modules())
+    modes = [module.training for module in modules]
+    compiled = any(module._compiled_call_impl is not None for module in modules)
+    hooked = [] if compiled else [m for m in modules if not getattr(m, mark, False)]
+    hooks = [dict(module._forward_hooks) for module in hooked]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in zip(modules, modes):
+            module.training = mode
+        for module, before in zip(hooked, hooks):
+            if len(module._forward_hooks) != len(before):
+                module._forward_hooks.clear()
+                module._forward_hooks.update(before)
+            module.__dict__.pop(mark, None)

@@ -127,6 +127,8 @@ class LayerReader:
     def _output(self, view: Any, input_ids: Tensor, mask: Tensor, **options: Any) -> Any:
         if self._takes_mask:
             options["attention_mask"] = mask
+        if getattr(self.model.config, "return_dict", True) is False:
+            options["return_dict"] = True
         return view(input_ids=input_ids, **options)
 
     def _view(self, top: int) -> tuple[Any, bool]:

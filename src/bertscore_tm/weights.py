@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -83,14 +84,25 @@ def model_digest(model: nn.Module) -> str:
     where the checkpoint has none.
     """
     digest = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
-        if "pooler" in name.split("."):
-            continue
-        digest.update(f"{name}{tuple(tensor.shape)}".encode())
-        flat = tensor.detach().reshape(-1)
+    for name, value in model.state_dict().items():
+        if "pooler" not in name.split("."):
+            _add_value(digest, name, value)
+    return digest.hexdigest()[:8]
+
+
+def _add_value(digest: hashlib._Hash, name: str, value: Any) -> None:
+    """A tensor, or what quantized and other modules keep beside: several, or no tensor at all."""
+    if isinstance(value, (tuple, list)):
+        for place, part in enumerate(value):
+            _add_value(digest, f"{name}.{place}", part)
+    elif not isinstance(value, torch.Tensor):
+        digest.update(f"{name}{value!r}".encode())
+    else:
+        digest.update(f"{name}{tuple(value.shape)}".encode())
+        plain = value.detach().dequantize() if value.is_quantized else value.detach()
+        flat = (plain.to_dense() if plain.layout != torch.strided else plain).reshape(-1)
         outer = torch.cat([flat[:8], flat[-8:]]).to("cpu", torch.float32)
         digest.update(repr(outer.tolist()).encode())
-    return digest.hexdigest()[:8]
 
 
 def _add_adapter(digest: hashlib._Hash, folder: Path) -> None:
