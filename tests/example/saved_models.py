@@ -20,15 +20,17 @@ def save(kind: str, folder: Path) -> Path:
     path = folder / kind
     if not path.exists():
         with quiet_transformers():
-            tokenizer: Any
-            if kind == "marian":
-                tokenizer = _marian_tokenizer(folder / "marian-pieces")
-            else:
-                tokenizer = KINDS[kind].tokenizer()
+            tokenizer = _tokenizer(kind, folder)
             model = _MODELS[kind](tokenizer)
             model.save_pretrained(path)
             tokenizer.save_pretrained(path)
     return path
+
+
+def _tokenizer(kind: str, folder: Path) -> Any:
+    if kind == "marian":
+        return _marian_tokenizer(folder / "marian-pieces")
+    return KINDS[kind].tokenizer()
 
 
 def _t5(tokenizer: Any) -> Any:

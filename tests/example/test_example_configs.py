@@ -107,7 +107,10 @@ def test_metric_base_states_the_defaults() -> None:
 
 
 def test_metric_group_serves_any_project(tmp_path: Path) -> None:
-    own = "defaults:\n  - metric: minilm\n  - _self_\nhydra:\n  searchpath: ['pkg://bertscore_tm.configs']\n"
+    own = (
+        "defaults:\n  - metric: minilm\n  - _self_\n"
+        "hydra:\n  searchpath: ['pkg://bertscore_tm.configs']\n"
+    )
     (tmp_path / "own.yaml").write_text(own)
     with initialize_config_dir(str(tmp_path), version_base="1.3"):
         cfg = compose("own", ["metric.num_layers=5"])

@@ -11,6 +11,7 @@ import pytest
 from commands import TINY, command, places
 from composing import composed, names
 from evaluate import evaluate
+from summarizer.errors import SettingError
 from summarizer.reports import read_tsv
 from train import run
 
@@ -55,6 +56,20 @@ def test_experiment_two_processes(tmp_path: Path, data_dir: Path) -> None:
     (one,), (two,) = (read_tsv(tmp_path / folder / "scores.tsv") for folder in ("one", "two"))
     for score in ("val_bertscore", "val_precision", "val_recall"):
         assert float(two[score]) == pytest.approx(float(one[score]), abs=2e-6)
+
+
+@pytest.mark.slow
+def test_texts_drawn_by_chance_on_two_processes(tmp_path: Path, data_dir: Path) -> None:
+    """A row that came twice would have two different texts: rows must divide."""
+    drawn = ["experiment=two_processes", "generation=mbr", f"hydra.run.dir={tmp_path}"]
+    settings = [*TINY, *drawn, "data.max_test=2", *places(tmp_path, data_dir)]
+    command("train.py", *settings, "data.max_val=4")
+    lines = (tmp_path / "predictions" / "epoch_000.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == list(range(4))
+    with pytest.raises(SettingError, match=r"got 5 rows of val for 2 .*such as data\.max_val=4$"):
+        run(composed(*settings))
+    with pytest.raises(SettingError, match=r"got 1 rows of val .*such as 2 rows at least$"):
+        run(composed(*settings, "data.max_val=1"))
 
 
 @pytest.mark.slow

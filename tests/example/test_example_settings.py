@@ -262,8 +262,8 @@ def test_a_sweep_names_each_job_that_fails_and_does_the_others(tmp_path: Path) -
     done = outcome("evaluate.py", *layers, f"predictions={file}", folder=tmp_path)
     assert done.returncode == 1
     first, second = done.stderr.splitlines()
-    assert re.match(r"evaluate\.py: job 0 \(metric\.num_layers=9,.*\): metric: got layer 9", first)
-    assert re.match(r"evaluate\.py: job 2 \(metric\.num_layers=10,.*\): metric: got layer", second)
+    assert re.match(r"evaluate\.py: job 0: metric: got layer 9;", first)
+    assert re.match(r"evaluate\.py: job 2: metric: got layer 10;", second)
     assert (tmp_path / "sweep" / "1" / "layers.tsv").is_file()
 
 

@@ -91,8 +91,7 @@ def job() -> Iterator[None]:
                 raise
             _say(error)
             sys.exit(1)
-        settings = HydraConfig.get().job
-        name = f"job {settings.num} ({settings.override_dirname})"
+        name = f"job {HydraConfig.get().job.num}"  # Hydra has printed its overrides
         _say(error, f"{name}: ")
         if _command is None:
             raise JobFailed(name) from error

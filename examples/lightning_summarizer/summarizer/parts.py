@@ -49,6 +49,7 @@ def build(cfg: DictConfig) -> Parts:
         print(f"Folder of the run: {cfg.paths.output_dir}", flush=True)
 
     data = _read(cfg)
+    _check_repeats(cfg, trainer.world_size, data)
     generator = _made(cfg, "model")
     data.collate = generator.batches.collate
     with blame("generation"):
@@ -98,6 +99,24 @@ def _read(cfg: DictConfig) -> TextData:
         for stage in (cfg.task, *(["test"] if cfg.test else [])):
             data.setup(stage)
     return data
+
+
+def _check_repeats(cfg: DictConfig, processes: int, data: TextData) -> None:
+    """Refuse rows that come twice where the second text would be another one.
+
+    Lightning's sampler repeats rows to even out the processes. They count once, by their ids, but
+    a text that is drawn by chance differs each time, and the metric refuses two scores of one id.
+    """
+    drawn = OmegaConf.select(cfg, "generation.generation.do_sample", default=False)
+    for split, rows in data.rows.items():
+        if drawn and split != "train" and len(rows) % processes:
+            fewer = len(rows) - len(rows) % processes
+            wanted = f"data.max_{split}={fewer}" if fewer else f"{processes} rows at least"
+            raise SettingError(
+                f"got {len(rows)} rows of {split} for {processes} processes and a generation that "
+                f"draws by chance: rows that are repeated to even out the processes would get two "
+                f"texts; wanted a number that {processes} divides, such as {wanted}"
+            )
 
 
 def _check_checkpoint(cfg: DictConfig, trainer: Trainer, module: Summarizer) -> None:
