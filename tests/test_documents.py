@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import bertscore_tm
-from bertscore_tm import BERTScore, BERTScoreWarning, huggingface, names
+from bertscore_tm import BERTScore, BERTScoreWarning, names, places
 from bertscore_tm.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +54,7 @@ def hub(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
         source = find(name)
         return source if source.folder else names.Source(source.name, tiny("roberta"), True)
 
-    monkeypatch.setattr(huggingface, "find_source", found)
+    monkeypatch.setattr(places, "find_source", found)
 
 
 @pytest.fixture
