@@ -22,7 +22,7 @@ from bertscore_tm import (
     bert_score,
     errors,
 )
-from bertscore_tm.encoder import as_encoder, given_encoder, is_encoder
+from bertscore_tm.encoder import as_encoder, is_encoder
 
 ROOT = Path(__file__).parents[1]
 PREDS = ["a dog ran home", "rain", "the cat sat on the mat and slept all day long", "one [SEP] two"]
@@ -94,14 +94,12 @@ def test_objects_that_are_no_subclass_get_the_defaults() -> None:
     duck = Duck()
     adapted = as_encoder(duck)
     assert isinstance(adapted, Encoder)
-    assert given_encoder(adapted) is duck
     assert (adapted.default_layers, adapted.limit, adapted.overflow) == ((2,), None, "own")
     duck.limit = 9  # what it has comes first, also later
     duck.version = "2"
     assert (adapted.limit, adapted.version, adapted.identity) == (9, "2", "few@2")
     few = Few()
     assert as_encoder(few) is few
-    assert given_encoder(few) is few
 
 
 def test_what_is_no_encoder() -> None:

@@ -200,8 +200,3 @@ def as_encoder(thing: Any) -> Encoder:
             "of this name, such as '1'"
         )
     return encoder
-
-
-def given_encoder(encoder: Encoder) -> Any:
-    """The object that the user gave."""
-    return encoder.given if isinstance(encoder, _Adapted) else encoder

@@ -142,6 +142,7 @@ class Lease:
     ) -> None:
         if not self.cache_bytes:
             return
+        _process.cache.budget = _process.budget()  # threads may have leased and ended meanwhile
         host = moved_together({key: parts[key] for key in texts}, torch.device("cpu"))
         for key, text in texts.items():
             size = host[key].numel() * host[key].element_size()
@@ -171,7 +172,7 @@ class _Process:
             self._engines[key] = engine
             lease = Lease(engine, layers, *sizes)
             self._leases[id(lease)] = weakref.ref(lease)
-            self.cache.budget = self._budget()
+            self.cache.budget = self.budget()
         weakref.finalize(lease, self._ended, id(lease)).atexit = False
         if self._pruning_is_due:
             self.prune()
@@ -186,7 +187,6 @@ class _Process:
 
     def prune(self) -> None:
         """Keep only what live metrics want."""
-        self.cache.budget = self._budget()
         wanted: dict[Hashable, tuple[int, ...]] = {}
 
         def change(key: Any, known: KnownText) -> tuple[KnownText, int] | None:
@@ -208,9 +208,9 @@ class _Process:
 
     def restore(self) -> None:
         self._ceiling = UNLIMITED
-        self.cache.budget = self._budget()
+        self.cache.budget = self.budget()
 
-    def _budget(self) -> int:
+    def budget(self) -> int:
         asked = max((each.cache_bytes for each in self._live()), default=0)
         return min(asked, self._ceiling)
 
@@ -220,6 +220,7 @@ class _Process:
 
     def _ended(self, number: int) -> None:
         self._leases.pop(number, None)
+        self.cache.budget = self.budget()
         self.prune()
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from .diagnosis import collect_facts
-from .encoder import given_encoder
+from .encoder import is_encoder
 from .guard import undisturbed
 from .pipeline import Pipeline
 from .references import EMPTY, SCORE_NAMES
@@ -235,7 +235,8 @@ class BERTScore(SampleStates):
     @property
     def encoder(self) -> Any:
         """The encoder: `HuggingFaceEncoder`, or the object that was given."""
-        return given_encoder(self.pipeline.encoder)
+        given = self.settings.model_name_or_path
+        return given if is_encoder(given) else self.pipeline.encoder
 
     def diagnostics(self) -> dict[str, int | float]:
         """What was seen in the data: after ``compute`` on all processes, before it on this one.

@@ -25,7 +25,8 @@ class Plan:
     Attributes:
         settings: as they were given.
         lease: the encoder with its cache.
-        encoder_name: what the signature calls the encoder.
+        own_encoder: the encoder that the settings mean; equal ones are run by one engine.
+        encoder_name: what the signature calls it.
         layers: the hidden states that are compared.
         layer_is_default: whether nobody asked for them, nor has anybody measured them.
         weighting: how much each token counts.
@@ -48,9 +49,9 @@ class Plan:
         """
         self.settings = settings
         encoder = choose_encoder(settings) if encoder is None else encoder
-        self.layers = choose_layers(settings.num_layers, encoder.depth, None, encoder.name)
-        if settings.num_layers is None:
-            self.layers = tuple(encoder.default_layers)
+        wanted = settings.num_layers
+        wanted = tuple(encoder.default_layers) if wanted is None else wanted
+        self.layers = choose_layers(wanted, encoder.depth, None, encoder.name)
         self.weighting = choose_weighting(settings.idf)
         needs_epoch = self.weighting.needs_epoch
         self.weights = None if needs_epoch else checked_weights(self.weighting, encoder)
@@ -58,8 +59,9 @@ class Plan:
         self.baseline = choose_baseline(rescale, path, encoder.name, settings.language)
         if self.baseline is not None:
             self.baseline.check(self.layers)
-        # Of equal encoders the first is used by all; its name may be another (a folder, an alias).
-        self.encoder_name = encoder.name
+        # Of equal encoders the first is used by all; its name may be another (a folder, an alias),
+        # and so may its default layers.
+        self.encoder_name, self.own_encoder = encoder.name, encoder
         sizes = settings.batch_tokens, settings.cache_bytes
         self.lease = lease_encoder(encoder, self.layers, *sizes, key)
         self.layer_is_default = settings.num_layers is None and encoder.layer_is_guessed
@@ -79,9 +81,7 @@ class Plan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles carry settings and encoder; they lead back to its engine where that lives."""
-        key = self.lease.engine.key
-        named = {"encoder_name": self.encoder_name}  # the engine's encoder may be called otherwise
-        return type(self), (self.settings, self.encoder, key), named
+        return type(self), (self.settings, self.own_encoder, self.lease.engine.key)
 
     def meaning(self, digest: int = 0) -> dict[str, object]:
         """What each setting means here, by its name: for signature and fingerprint.

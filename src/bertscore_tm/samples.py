@@ -126,6 +126,7 @@ class SampleStates(PackedMetric):
                 idf is on and one of them is synced, its weights being fixed then. The state is as
                 before.
         """
+        self._refuse_if_synced()
         state: Any = incoming_state
         if isinstance(incoming_state, SampleStates):
             state = incoming_state.metric_state

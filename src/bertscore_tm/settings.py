@@ -191,6 +191,10 @@ class Settings:
         for name, about in ABOUT.items():
             about.check(name, getattr(self, name))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Settings:
+        """Copies are the same object, and so share an encoder that was given."""
+        return self
+
     @property
     def language(self) -> str | None:
         """The language as the tables spell it."""
