@@ -701,6 +701,26 @@ def test_arithmetic(make: Make, path: str) -> None:
     near(middle(*BATCHES[0]), (mean(rows["precision"][:2]) + mean(rows["recall"][:2])) / 2)
 
 
+def test_what_is_below_zero_is_visible(minilm: str) -> None:
+    """A rescaled score may be; the axis of torchmetrics ends at the lower bound."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    table = Baseline([[0.6] * 3] * 7)
+    metric = BERTScore(minilm, 6, rescale_with_baseline=table)
+    metric.update(["rain"], ["the iron gate"])
+    value = metric.compute()
+    assert float(value) < -1
+    for values in (None, [value, torch.tensor(0.5)], {"a": value}):
+        _, axes = metric.plot(values)
+        low, high = axes.get_ylim()
+        assert low < float(value) < 1 <= high
+    _, axes = BERTScore(minilm, 6).plot(torch.tensor(0.5))
+    assert axes.get_ylim()[0] == pytest.approx(0, abs=0.2)
+    plt.close("all")
+
+
 def test_plot(make: Make) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -115,8 +115,17 @@ class PackedMetric(Metric):
         super().reset()
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`."""
-        return self._plot(val, ax)
+        """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`.
+
+        Values beyond the usual bounds, such as a rescaled score below 0, widen the axis.
+        """
+        figure, axes = self._plot(val, ax)
+        drawn = [float(y) for line in axes.get_lines() for y in line.get_ydata()]
+        low, high = axes.get_ylim()
+        if drawn and not low <= min(drawn) <= max(drawn) <= high:
+            room = 0.05 * (max(high, *drawn) - min(low, *drawn))
+            axes.set_ylim(min(low, min(drawn) - room), max(high, max(drawn) + room))
+        return figure, axes
 
     def _load_from_state_dict(self, *args: Any) -> None:
         super()._load_from_state_dict(*args)
