@@ -119,7 +119,8 @@ class PackedMetric(Metric):
 
         Values beyond the usual bounds, such as a rescaled score below 0, widen the axis.
         """
-        figure, axes = self._plot(val, ax)
+        drawing: Any = self._plot(val, ax)
+        figure, axes = drawing
         drawn = [float(y) for line in axes.get_lines() for y in line.get_ydata()]
         low, high = axes.get_ylim()
         if drawn and not low <= min(drawn) <= max(drawn) <= high:
