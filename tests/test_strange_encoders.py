@@ -367,7 +367,7 @@ def test_long_texts_without_a_limit_of_the_tokenizer(kind: str, way: str, strang
         ({"n_ctx": 21}, 21),
         ({"n_positions": 512, "relative_attention_num_buckets": 32}, None),  # old T5: no table
         ({"max_position_embeddings": -1, "n_positions": 40}, 40),
-        ({"max_position_embeddings": True and "many"}, None),
+        ({"max_position_embeddings": 514, "model_type": "mpnet", "pad_token_id": 0}, 512),
     ],
 )
 def test_names_of_positions(config: dict[str, Any], limit: int | None) -> None:

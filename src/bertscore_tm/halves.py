@@ -35,7 +35,9 @@ def encoder_half(model: Any) -> Any:
     """The encoder of an encoder-decoder, the text half of what also sees or hears, or all of it."""
     # T5 may be saved as encoder only, and load as both
     both = hasattr(model, "encoder") and hasattr(model, "decoder")
-    if both or getattr(model.config, "is_encoder_decoder", False):
+    paired = both or getattr(model.config, "is_encoder_decoder", False)
+    # An encoder may share the configuration of its pair, and is then half already.
+    if paired and hasattr(model, "get_encoder"):
         half = model.get_encoder()
         return half if half is model or not hasattr(half, "config") else encoder_half(half)
     if text_config(model.config) is not model.config:

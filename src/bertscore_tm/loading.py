@@ -49,7 +49,7 @@ def load_config(source: Source, revision: str | None) -> Any:
     Raises:
         EncoderLoadError: if it cannot be loaded.
     """
-    return _config(source, revision, _folder_state(source))
+    return _config(source, revision, _state(source, revision))
 
 
 def load_tokenizer(source: Source, revision: str | None) -> tuple[Any, str]:
@@ -58,7 +58,7 @@ def load_tokenizer(source: Source, revision: str | None) -> tuple[Any, str]:
     Raises:
         EncoderLoadError: if it cannot be loaded.
     """
-    return _tokenizer(source, revision, _folder_state(source))
+    return _tokenizer(source, revision, _state(source, revision))
 
 
 def load_model(
@@ -140,10 +140,10 @@ def _snapshot(source: Source, revision: str | None) -> Path | None:
     return parent if found else None
 
 
-def _folder_state(source: Source) -> tuple[object, ...]:
-    """Changes when a small file in the folder does."""
+def _state(source: Source, revision: str | None) -> tuple[object, ...]:
+    """Changes when a small file in the folder does, or a branch of the hub moves."""
     if not source.folder:
-        return ()
+        return (_snapshot(source, revision),)
     entries = sorted(os.scandir(source.location), key=lambda entry: entry.name)
     stats = ((entry.name, entry.stat()) for entry in entries)
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

@@ -149,12 +149,7 @@ class NamedModel:
         model = half.eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
         reader = LayerReader(model, self.name, compiled=self._compile)
         reader.drop_pooler()
-        if reader.depth() != self.depth:
-            raise InvalidValueError(
-                f"encoder {self.name!r} gives hidden states 0 to {reader.depth()} where its "
-                f"configuration says {self.depth}; wanted one for each layer: wrap such a model in "
-                "a subclass of bertscore_tm.Encoder"
-            )
+        reader.check_depth(self.depth, reader.depth())
         return reader
 
     def _depth_and_positions(self) -> tuple[int, int | None]:

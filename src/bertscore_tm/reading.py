@@ -122,6 +122,14 @@ class LayerReader:
         states = self._output(
             view, input_ids, attention_mask, output_hidden_states=True
         ).hidden_states
+        if max(layers) >= len(states):
+            self.check_depth(max(layers), len(states) - 1)
+        if len({states[layer].shape for layer in layers}) > 1:
+            shapes = [list(states[layer].shape) for layer in layers]
+            raise InvalidValueError(
+                f"encoder {self.name!r} gives vectors of several widths in the layers {layers}: "
+                f"{shapes}; wanted one width: choose one layer at a time"
+            )
         return torch.stack([states[layer] for layer in layers])
 
     def _output(self, view: Any, input_ids: Tensor, mask: Tensor, **options: Any) -> Any:
@@ -161,6 +169,15 @@ class LayerReader:
             InvalidValueError: if the model cannot be run as an encoder.
         """
         return len(self._run_probe(self.model).hidden_states) - 1
+
+    def check_depth(self, said: int, has: int) -> None:
+        """Raise InvalidValueError if there are more or fewer hidden states than is said."""
+        if said != has:
+            raise InvalidValueError(
+                f"encoder {self.name!r} gives hidden states 0 to {has} where its configuration "
+                f"says {said}; wanted one for each layer: wrap such a model in a subclass of "
+                "bertscore_tm.Encoder"
+            )
 
     def drop_pooler(self) -> None:
         """Leave out a pooler, which no hidden state passes through, unless the model calls it."""

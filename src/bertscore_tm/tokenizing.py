@@ -219,6 +219,7 @@ def position_limit(config: Any) -> int | None:
     said = (getattr(config, name, None) for name in names)
     positions = next((n for n in said if isinstance(n, int) and n > 0), None)
     if positions is not None and getattr(config, "model_type", "") in _OFFSET_POSITIONS:
-        padding = getattr(config, "pad_token_id", None)
+        # MPNet counts from 1 whatever its padding id is.
+        padding = None if config.model_type == "mpnet" else getattr(config, "pad_token_id", None)
         return positions - ((padding if isinstance(padding, int) else 1) + 1)
     return positions
