@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
+import pickle
 import re
 from fractions import Fraction
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -20,8 +23,10 @@ from bertscore_tm.cli import _parser
 from bertscore_tm.flags import settings_of
 from bertscore_tm.pipeline import Pipeline
 from bertscore_tm.references import RULES
+from bertscore_tm.rows import read_rows
 from bertscore_tm.settings import ABOUT, DEFAULTS, Options
 from bertscore_tm.settings import Settings as Listed
+from bertscore_tm.syncing import alone, epoch_frequencies
 from bertscore_tm.weighting import Uniform
 from tiny import LAYERS
 
@@ -183,7 +188,7 @@ def test_the_fingerprint_tells_what_shapes_the_state(name: str, idf: bool, chang
 def test_settings_can_be_read(tiny: Any) -> None:
     metric = BERTScore(tiny("bert"), [1, 2], idf=True, max_length=9)
     assert (metric.num_layers, metric.idf, metric.max_length, metric.lang) == (
-        [1, 2],
+        (1, 2),
         True,
         9,
         None,
@@ -338,3 +343,90 @@ def test_own_weightings_have_a_name(tiny: Any) -> None:
         ValueError, match="a weighting Nameless with the name ''; wanted one line of text"
     ):
         BERTScore(tiny("bert"), 2, idf=Nameless())
+
+
+# ---------------------------------------------------------------- what is given stays as it was
+
+
+def test_arguments_that_are_changed_later_change_nothing(tiny: Any) -> None:
+    layers, weights = [1, 2], dict.fromkeys(range(300), 1.0)
+    metric = BERTScore(tiny("bert"), layers, idf=weights, reduction="none")
+    metric.update(["a dog ran"], ["a cat"])
+    before = metric.compute()
+    layers.append(0)
+    weights.clear()
+    weights[5] = 9.0
+    again = pickle.loads(pickle.dumps(metric))
+    assert (again.num_layers, again.layers) == ((1, 2), (1, 2))
+    assert again.signature == metric.signature
+    after = again.compute()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+
+
+def test_a_pickle_holds_the_baseline(tiny: Any, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("LAYER,P,R,F\n" + "".join(f"{i},0.1,0.2,0.3\n" for i in range(9)))
+    metric = BERTScore(tiny("bert"), 2, rescale_with_baseline=True, baseline_path=table)
+    metric.update(["a dog ran"], ["a cat"])
+    value, saved = float(metric.compute()), pickle.dumps(metric)
+    table.unlink()
+    assert float(pickle.loads(saved).compute()) == value
+
+
+def test_texts_of_enumerations_are_texts(tiny: Any) -> None:
+    class Rule(str, enum.Enum):
+        MEAN = "mean"
+
+    one, two = (BERTScore(tiny("bert"), 2, multi_reference=r) for r in (Rule.MEAN, "mean"))
+    assert one.signature == two.signature
+    assert torch.equal(one.fingerprint, two.fingerprint)
+    assert BERTScore(tiny("bert"), iter([1, 2])).layers == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "name, a, b", [("beta", 1000001.0, 1000002.0), ("empty_score", 1234567.0, 1234568.0)]
+)
+def test_close_numbers_are_told_apart(name: str, a: float, b: float, tiny: Any) -> None:
+    one, two = (BERTScore(tiny("bert"), 2, **{name: value}) for value in (a, b))
+    assert one.signature != two.signature
+
+
+@pytest.mark.parametrize("name", ["no", "epoch", "table@1234abcd"])
+def test_a_weighting_has_a_name_of_its_own(name: str, tiny: Any) -> None:
+    class Mine(Weighting):
+        def weights(self, encoder: Any, frequencies: Any) -> Any:
+            return IdfTable({1: 1.0})
+
+    mine = Mine()
+    mine.name = name
+    with pytest.raises(ValueError, match=f"the name '{name}', which is that of another"):
+        BERTScore(tiny("bert"), 2, idf=mine)
+    mine.name = "a b"
+    other = Mine()
+    other.name = "a_b"
+    one, two = (BERTScore(tiny("bert"), 2, idf=weighting) for weighting in (mine, other))
+    assert not torch.equal(one.fingerprint, two.fingerprint)
+
+
+CHANGES = [name for name, about in ABOUT.items() if about.shapes in ("matches", "scores", "answer")]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n in CHANGES if n not in ("score", "reduction")])
+def test_each_setting_that_shapes_something_changes_a_number(name: str, changed: Any) -> None:
+    """A setting that stands in all lists and does nothing would pass every other test."""
+    preds = ["a dog ran", "the cat sat on the mat and slept all day long in the sun", "", "rain"]
+    target = [["a cat", "the dog ran home"], ["a cat slept"], ["b"], ["rain fell", "snow"]]
+
+    def scores(pipeline: Pipeline) -> torch.Tensor:
+        matched = pipeline.match(read_rows(preds, target), torch.device("cpu"))
+        frequencies = None
+        if pipeline.weighting.needs_epoch:
+            everything = torch.ones(len(preds), dtype=torch.bool)
+            parts = matched.matches.ref, matched.references
+            frequencies = epoch_frequencies(*parts, everything, alone)
+        return pipeline.finish(pipeline.score(matched, frequencies)[0])
+
+    more = {"max_length": 9} if name == "overflow" else {}
+    before, after = scores(changed(**more)), scores(changed(name, **more))
+    assert before.shape != after.shape or not torch.allclose(before, after, rtol=0, atol=1e-7)

@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0, or 2 after an error that is the user's to mend; standard error then has the message.
     """
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a terminal that knows ASCII only
     try:
         with warnings.catch_warnings(), spelled_as_flags():
             warnings.showwarning = _warned
@@ -231,10 +233,12 @@ def _metric(options: argparse.Namespace) -> BERTScore:
     from .idf import IdfTable
     from .machine import usable_device
     from .metric import BERTScore
-    from .weighting import WEIGHTINGS
+    from .weighting import WEIGHTINGS, choose_weighting
 
     settings = settings_of(options)
     if isinstance(settings["idf"], str) and settings["idf"] not in WEIGHTINGS:
+        if not os.path.exists(settings["idf"]):
+            choose_weighting(settings["idf"])  # says which names there are
         settings["idf"] = IdfTable.load(settings["idf"])
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     show = not options.quiet and on_terminal

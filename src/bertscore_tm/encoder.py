@@ -51,7 +51,7 @@ class Tokens:
 
     @property
     def words(self) -> Sequence[bool]:
-        """What ``token_mask`` was called in version 0.1."""
+        """An older name of ``token_mask``."""
         return self.token_mask
 
 

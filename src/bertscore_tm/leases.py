@@ -11,6 +11,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -142,7 +143,7 @@ class Lease:
     ) -> None:
         if not self.cache_bytes:
             return
-        _process.cache.budget = _process.budget()  # threads may have leased and ended meanwhile
+        _process.settle()  # threads may have leased and ended meanwhile
         host = moved_together({key: parts[key] for key in texts}, torch.device("cpu"))
         for key, text in texts.items():
             size = host[key].numel() * host[key].element_size()
@@ -185,6 +186,11 @@ class _Process:
     def is_only(self, lease: Lease) -> bool:
         return all(each is lease for each in self._live() if each.engine is lease.engine)
 
+    def settle(self) -> None:
+        self.cache.budget = self.budget()
+        if self._pruning_is_due:
+            self.prune()
+
     def prune(self) -> None:
         """Keep only what live metrics want."""
         wanted: dict[Hashable, tuple[int, ...]] = {}
@@ -225,7 +231,8 @@ class _Process:
 
 
 _process = _Process()
-_names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+# Names of encoders that share with nobody else, by identity: equal objects may encode differently.
+_names: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 
 def lease_encoder(
@@ -244,7 +251,7 @@ def lease_encoder(
         cache_bytes: bytes that the cache of the process may take; 0: it is not used.
         key: of a pickled lease, that leads back to its engine where that still lives.
     """
-    own = key or encoder.sharing_key or (_name_of(encoder),)
+    own = key or encoder.sharing_key or (_name_of(getattr(encoder, "given", encoder)),)
     return _process.lease(encoder, own, layers, batch_tokens, cache_bytes)
 
 
@@ -258,9 +265,13 @@ def clear_vectors(key: Key | None = None) -> None:
         torch.cuda.empty_cache()
 
 
-def _name_of(encoder: Encoder) -> str:
+def _name_of(encoder: Any) -> str:
     """A name that no other object has or will have, here or in another process."""
-    try:
-        return _names.setdefault(encoder, uuid.uuid4().hex)
-    except TypeError:  # cannot be referred to weakly, or not be hashed: it is then not shared
-        return uuid.uuid4().hex
+    known = _names.get(id(encoder))
+    if known is not None and known[0]() is encoder:
+        return known[1]
+    name = uuid.uuid4().hex
+    with suppress(TypeError):  # what cannot be referred to weakly is not shared
+        _names[id(encoder)] = (weakref.ref(encoder), name)
+        weakref.finalize(encoder, _names.pop, id(encoder), None).atexit = False
+    return name

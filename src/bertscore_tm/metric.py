@@ -34,7 +34,8 @@ class BERTScore(SampleStates):
     ``update`` encodes the texts of this process and keeps a few numbers: without idf three scores a
     sample and layer, with ``idf=True`` a similarity and an id a token. ``compute`` is arithmetic on
     them. The encoder is no child module: it adds no parameters and no checkpoint keys, follows
-    ``.to(device)``, and is shared by copies. Each setting can be read: ``metric.num_layers``.
+    ``.to(device)``, and is shared by copies. Settings can be read: ``metric.num_layers``, or, where
+    torchmetrics has another use for the name, ``metric.settings.dtype``.
 
     Attributes:
         settings: all settings, as they were given.
@@ -191,9 +192,15 @@ class BERTScore(SampleStates):
     @torch.jit.unused
     @uncompiled
     def forward(
-        self, preds: Texts, target: References, sample_ids: Iterable[int] | None = None
+        self,
+        preds: Texts,
+        target: References,
+        sample_ids: Iterable[int] | None = None,
+        **more: Any,
     ) -> Any:
         """Add a batch and return its score; arguments and errors as in `update`."""
+        if type(self).update is not BERTScore.update:  # it may take something else
+            return super().forward(preds, target, sample_ids, **more)
         # torchmetrics may go through them twice, the first time without a state.
         rows = read_rows(preds, target, sample_ids)
         self.refuse_mixed_rows(rows)
@@ -220,7 +227,7 @@ class BERTScore(SampleStates):
 
         A custom model stands in it with the weights that scored first since the last reset.
         """
-        return self.pipeline.signature(int(self.weights))
+        return self.pipeline.signature(int(self.weights_digest))
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -236,7 +243,9 @@ class BERTScore(SampleStates):
     def encoder(self) -> Any:
         """The encoder: `HuggingFaceEncoder`, or the object that was given."""
         given = self.settings.model_name_or_path
-        return given if is_encoder(given) else self.pipeline.encoder
+        if is_encoder(given) and getattr(given, "sharing_key", None) is not None:
+            return given  # an equal one may be run in its place
+        return getattr(self.pipeline.encoder, "given", self.pipeline.encoder)
 
     def diagnostics(self) -> dict[str, int | float]:
         """What was seen in the data: after ``compute`` on all processes, before it on this one.

@@ -50,20 +50,20 @@ class Pipeline(Plan):
     forward = match  # what torchmetrics' FeatureShare looks for in something that is shared
 
     def score(
-        self, matched: Matched, references: DocumentFrequencies | None = None
+        self, matched: Matched, frequencies: DocumentFrequencies | None = None
     ) -> tuple[Tensor, Tensor]:
         """Scores of the rows before rescaling.
 
         Args:
             matched: the rows.
-            references: frequencies of the epoch, for a weighting that needs them.
+            frequencies: those of the epoch, for a weighting that needs them.
 
         Returns:
             float32 ``[rows, layers, 3]``, and the counts of the rows with what is weightless.
         """
         weights = self.weights
         if weights is None:
-            weights = checked_weights(self.weighting, self.encoder, references)
+            weights = checked_weights(self.weighting, self.encoder, frequencies)
         scores, weightless = score_pairs(matched.matches, weights, float(self.settings.beta))
         joined = over_references(scores, matched.references, self.settings.multi_reference)
         row = torch.arange(len(joined), device=joined.device)

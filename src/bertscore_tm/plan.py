@@ -18,9 +18,11 @@ from .settings import ABOUT, Settings, Shapes
 from .signature import make_fingerprint, signature_line
 from .weighting import checked_weights, choose_weighting
 
+_NOT_READ = None, None  # None is no baseline
+
 
 class Plan:
-    """Settings, and the objects that they mean. Copies are the same object: nothing ever changes.
+    """Settings, and the objects that they mean. Copies are the same object: none ever changes.
 
     Attributes:
         settings: as they were given.
@@ -34,13 +36,20 @@ class Plan:
         baseline: what scores are rescaled with, or None.
     """
 
-    def __init__(self, settings: Settings, encoder: Encoder | None = None, key: Any = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        encoder: Encoder | None = None,
+        key: Any = None,
+        baseline: Any = _NOT_READ,
+    ) -> None:
         """Find the encoder and all else that the settings mean.
 
         Args:
             settings: the settings.
             encoder: the encoder, where it is known already.
             key: of its engine, where that is known already.
+            baseline: where it has been read already.
 
         Raises:
             EncoderLoadError: if the encoder cannot be found or loaded.
@@ -48,15 +57,17 @@ class Plan:
             InvalidValueError: if it means something that does not exist or fit.
         """
         self.settings = settings
+        self.weighting = choose_weighting(settings.idf)
         encoder = choose_encoder(settings) if encoder is None else encoder
         wanted = settings.num_layers
         wanted = tuple(encoder.default_layers) if wanted is None else wanted
         self.layers = choose_layers(wanted, encoder.depth, None, encoder.name)
-        self.weighting = choose_weighting(settings.idf)
         needs_epoch = self.weighting.needs_epoch
         self.weights = None if needs_epoch else checked_weights(self.weighting, encoder)
         rescale, path = settings.rescale_with_baseline, settings.baseline_path
-        self.baseline = choose_baseline(rescale, path, encoder.name, settings.language)
+        if baseline is _NOT_READ:
+            baseline = choose_baseline(rescale, path, encoder.name, settings.language)
+        self.baseline = baseline
         if self.baseline is not None:
             self.baseline.check(self.layers)
         # Of equal encoders the first is used by all; its name may be another (a folder, an alias),
@@ -81,7 +92,9 @@ class Plan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles carry settings and encoder; they lead back to its engine where that lives."""
-        return type(self), (self.settings, self.own_encoder, self.lease.engine.key)
+        encoder = self.own_encoder
+        key = self.lease.engine.key if encoder.frozen else None  # a snapshot of what may change
+        return type(self), (self.settings, encoder, key, self.baseline)
 
     def meaning(self, digest: int = 0) -> dict[str, object]:
         """What each setting means here, by its name: for signature and fingerprint.
@@ -102,9 +115,9 @@ class Plan:
             "dtype": encoder.dtype,
             "match_special_tokens": "matched" if s.match_special_tokens else "unmatched",
             "idf": self.weighting.name,
-            "beta": f"{float(s.beta):g}",
+            "beta": _number(s.beta),
             "rescale_with_baseline": "no" if self.baseline is None else self.baseline.name,
-            "empty_score": f"{float(s.empty_score):g}",
+            "empty_score": _number(s.empty_score),
         }
 
     def signature(self, digest: int = 0) -> str:
@@ -126,12 +139,13 @@ class Plan:
             }
         )
 
-    def fingerprint(self, shaped: tuple[Shapes, ...] | None = None) -> Tensor:
+    def fingerprint(self, shaped: tuple[Shapes, ...] | None = None, kind: str = "") -> Tensor:
         """Integers that differ where states must not be mixed, int64 ``[4]``.
 
         Args:
             shaped: what the settings shape that count; None: what the state holds: matches, where
                 weights are known only at the end of the epoch, else scores.
+            kind: what else tells two states apart.
         """
         held: tuple[Shapes, ...] = ("matches",)
         if not self.weighting.needs_epoch:
@@ -141,4 +155,9 @@ class Plan:
         parts = {name: meaning[name] for name, about in ABOUT.items() if about.shapes in shaped}
         parts["model_name_or_path"] = self.encoder.identity
         parts["num_layers"] = self.layers
-        return make_fingerprint({**parts, "tokenizer": self.encoder.tokenizer_id})
+        return make_fingerprint({**parts, "tokenizer": self.encoder.tokenizer_id, "kind": kind})
+
+
+def _number(value: Any) -> str:
+    """A number with all its digits, and none that it does not need."""
+    return repr(float(value)).removesuffix(".0")

@@ -34,7 +34,7 @@ class Rows:
         return len(self.preds)
 
     def digests(self) -> list[int]:
-        """A number for the texts of each row, of 64 bits: equal for equal rows only."""
+        """A number of 64 bits for the texts of each row: equal for equal rows, else hardly ever."""
         texts = ([pred, *group] for pred, group in zip(self.preds, self.groups))
         return [_digest(row) for row in texts]
 

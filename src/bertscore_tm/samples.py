@@ -30,7 +30,7 @@ class SampleStates(PackedMetric):
     if TYPE_CHECKING:  # TorchScript cannot read these
         pipeline: Pipeline
         fingerprint: Tensor
-        weights: Tensor
+        weights_digest: Tensor
         counts: list[Tensor]
         scores: list[Tensor]
         sample_ids: list[Tensor]
@@ -38,10 +38,14 @@ class SampleStates(PackedMetric):
     def add_sample_states(self) -> None:
         """Make the states. The fingerprint comes first: merging checks it before all else."""
         self._keeps_matches = self.pipeline.weighting.needs_epoch  # else scores
-        own = self.pipeline.fingerprint().to(self.device)
+        # A subclass that makes something else of texts must not share the states of others.
+        kind = type(self).update.__qualname__
+        own = self.pipeline.fingerprint(kind=kind).to(self.device)
         self.add_state("fingerprint", own, same_fingerprint)
         nobody = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.add_state("weights", nobody, same_weights)  # of what has scored; 0 if that is fixed
+        self.add_state(
+            "weights_digest", nobody, same_weights
+        )  # of what has scored; 0 if that is fixed
         layers = len(self.pipeline.layers)
         nothing = Matched.empty(layers)
         self.add_packed("counts", nothing.counts)
@@ -73,8 +77,10 @@ class SampleStates(PackedMetric):
             added["sample_ids"] = torch.tensor(pairs, dtype=torch.int64, device=self.device)
         for name, value in added.items():
             getattr(self, name).append(value)
-        if not self.pipeline.encoder.frozen and not int(self.weights):
-            self.weights = torch.full_like(self.weights, self.pipeline.encoder.weights_digest())
+        if not self.pipeline.encoder.frozen and not int(self.weights_digest):
+            self.weights_digest = torch.full_like(
+                self.weights_digest, self.pipeline.encoder.weights_digest()
+            )
 
     def collect_samples(self, gather: syncing.Gather, rank: int) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, ids and counts of all ranks, each sample once and in the order of the ids.
@@ -84,7 +90,9 @@ class SampleStates(PackedMetric):
         size = [_size(self.counts), _size(self.sample_ids)]
         sizes = torch.tensor(size, dtype=torch.int64, device=self.device)
         rules = self.pipeline.fingerprint(("matches", "scores")).to(self.device)
-        heads = torch.stack(gather(torch.cat([self.fingerprint, rules, self.weights, sizes])))
+        heads = torch.stack(
+            gather(torch.cat([self.fingerprint, rules, self.weights_digest, sizes]))
+        )
         same_fingerprint(heads[:, :-3])
         refuse_other_weights(heads[:, -3])
         rows, with_id = heads[:, -2:].sum(0).tolist()
@@ -133,7 +141,7 @@ class SampleStates(PackedMetric):
         if isinstance(state, dict) and state.keys() >= self._defaults.keys():
             state = {name: moved(value, self.device) for name, value in state.items()}
             same_fingerprint(torch.stack([self.fingerprint, state["fingerprint"]]))
-            refuse_other_weights(torch.cat([self.weights, state["weights"]]))
+            refuse_other_weights(torch.cat([self.weights_digest, state["weights_digest"]]))
             sizes = [[_size(s[n]) for s in (state, self.metric_state)] for n in _ROWS]
             if all(sizes[0]):
                 syncing.refuse_mixed_ids(*map(sum, sizes))

@@ -2,13 +2,13 @@
 
 `BERTScore`, `bert_score`, the command line, the Hydra defaults, the signature and the fingerprint
 read it. A new setting is a field of `Settings`, its type in `Options`, and an argument of
-`BERTScore.__init__`; tests hold the three together. Nothing heavy is imported here: the command
-line reads it before PyTorch is there.
+`BERTScore.__init__` (CONTRIBUTING has the rest); tests hold them together. Nothing heavy is
+imported here: the command line reads it before PyTorch is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
@@ -189,7 +189,9 @@ class Settings:
             InvalidValueError: if it does not exist or does not fit.
         """
         for name, about in ABOUT.items():
-            about.check(name, getattr(self, name))
+            value = _fixed(getattr(self, name))
+            about.check(name, value)
+            object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Settings:
         """Copies are the same object, and so share an encoder that was given."""
@@ -236,6 +238,16 @@ class Options(TypedDict, total=False):
 ABOUT: Mapping[str, About] = {f.name: f.metadata["about"] for f in fields(Settings)}
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
 FLAGS.update({name: about.flag for name, about in ABOUT.items() if about.flag is not None})
+
+
+def _fixed(value: Any) -> Any:
+    """A value that nobody else can change, and of the plain type."""
+    if isinstance(value, str):
+        return str.__str__(value)  # of an enumeration of texts
+    if isinstance(value, Mapping):
+        return dict(value)
+    is_list = isinstance(value, Sequence | Iterator) and not isinstance(value, bytes)
+    return tuple(value) if is_list else value
 
 
 def _same(value: Any, default: Any) -> bool:

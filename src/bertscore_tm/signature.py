@@ -25,7 +25,8 @@ def make_fingerprint(parts: Mapping[str, object]) -> Tensor:
     They are small so that a comparison with a relative tolerance, as torchmetrics makes it to find
     metrics with equal states, is exact.
     """
-    digest = hashlib.sha256(signature_line(parts).encode()).digest()
+    said = repr([(name, str(value)) for name, value in parts.items()])
+    digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).digest()
     return torch.tensor(
         [int.from_bytes(digest[i : i + 2], "big") for i in range(0, 8, 2)], device="cpu"
     )

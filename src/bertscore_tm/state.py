@@ -1,6 +1,6 @@
 """A metric whose state is packed vectors, which survive devices, errors, resets and ranks.
 
-Knows nothing of BERTScore. Each rule answers a trap: see the comments.
+Each rule answers a trap of torchmetrics: see the comments.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class PackedMetric(Metric):
     def _sync_others(self, dist_sync_fn: Any, process_group: Any) -> None:
         """Sync the states that a subclass has added, as torchmetrics does."""
         reductions = self._reductions
-        own = (*self._packed, "fingerprint", "weights")
+        own = (*self._packed, "fingerprint", "weights_digest")
         self._reductions = {name: r for name, r in reductions.items() if name not in own}
         try:
             super()._sync_dist(dist_sync_fn, process_group)

@@ -106,8 +106,8 @@ def choose_weighting(idf: Any) -> Weighting:
     """The weighting that the setting ``idf`` means.
 
     Raises:
-        InvalidTypeError: if it means none.
-        InvalidValueError: if there is none of this name, or an own one has no name.
+        InvalidTypeError: if it means none, or there is none of this name.
+        InvalidValueError: if an own one has no name, or that of another.
     """
     if isinstance(idf, bool):
         return WEIGHTINGS["epoch" if idf else "uniform"]()
@@ -122,6 +122,12 @@ def choose_weighting(idf: Any) -> Weighting:
             raise InvalidValueError(
                 f"got a weighting {type(idf).__name__} with the name {idf.name!r}; wanted one line "
                 "of text that tells it from others"
+            )
+        taken = {kind.name for kind in WEIGHTINGS.values() if not isinstance(idf, kind)}
+        if idf.name in taken or (idf.name.startswith("table@") and not isinstance(idf, FromTable)):
+            raise InvalidValueError(
+                f"got a weighting {type(idf).__name__} with the name {idf.name!r}, which is that "
+                "of another; wanted one of its own: states are told apart by it"
             )
         return idf
     if isinstance(idf, (IdfTable, Mapping)):
