@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -331,3 +332,20 @@ def test_ranks_score_with_the_same_weights(trained: Any, difference: int, refuse
             metric.compute()
     else:
         assert 0 < float(metric.compute()) < 1
+
+
+def test_a_folder_that_was_saved_again_is_another_encoder(tiny: Any, tmp_path: Path) -> None:
+    """Its weights must not be loaded under the version that the metric was made with."""
+    import transformers
+
+    folder = tmp_path / "enc"
+    shutil.copytree(tiny("bert"), folder)
+    metric = BERTScore(str(folder), 2)
+    model = transformers.AutoModel.from_pretrained(folder)
+    step(model, 0.1)
+    model.save_pretrained(folder)
+    with pytest.raises(OSError, match=r"not those that were there when .*; wanted a new metric"):
+        metric.update(["a dog"], ["a cat"])
+    other = BERTScore(str(folder), 2)
+    other.update(["a dog"], ["a cat"])
+    assert other.signature != metric.signature

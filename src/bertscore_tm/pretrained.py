@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from . import diagnosis, weights
 from .checks import spelled
-from .errors import InvalidTypeError, InvalidValueError
+from .errors import EncoderLoadError, InvalidTypeError, InvalidValueError
 from .guard import undisturbed
 from .halves import device_of, encoder_half, table_of_positions
 from .layers import config_depth
@@ -144,6 +144,12 @@ class NamedModel:
         if device.type == "cpu" and lacks_units(self.dtype):
             diagnosis.warn_of_units(self.dtype)
         whole, missing = load_model(self.source, self._pinned, self._safetensors_only)
+        if self.source.folder and self._find_version() != self.version:
+            raise EncoderLoadError(
+                f"the weights in the encoder folder {self.name!r} are not those that were there "
+                f"when the encoder was made (version {self.version}); wanted a new metric or "
+                "encoder for them"
+            )
         half = encoder_half(whole)
         weights.check_complete(whole, half, missing, self.name)
         model = half.eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
