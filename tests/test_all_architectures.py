@@ -57,7 +57,8 @@ SIZES: dict[int, tuple[str, ...]] = {
     ),
     32: (
         "hidden_size", "d_model", "dim", "n_embd", "emb_dim", "embedding_size",
-        "moe_intermediate_size", "word_embed_proj_dim", "attention_hidden_size", "true_hidden_size", "projection_dim",
+        "moe_intermediate_size", "word_embed_proj_dim", "attention_hidden_size",
+        "true_hidden_size", "projection_dim",
     ),
     64: (
         "intermediate_size", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "d_inner", "hidden_dim",
@@ -211,6 +212,7 @@ def _refusal(message: str) -> str:
     """What a message says of the model, without its name and without what to do."""
     said = re.sub(r"encoder '[^']*' |^got ", "", " ".join(message.split())).partition("; wanted")[0]
     asked = ("required positional", "have to specify", "cannot be `None`", "hidden states of")
+    asked += ("'tuple' object",)  # hidden states of several parts
     if "cannot be run on token ids" in said and not any(words in said for words in asked):
         return "not tried: made small it does not run"  # nor does it without us
     return f"refused: {said.replace('|', '/')}"
@@ -268,8 +270,9 @@ def test_every_architecture_gives_the_number_of_the_text_alone() -> None:
 
 # The architectures of the encoders whose layer was measured (layers.json), by their names.
 MEASURED = {
-    "albert", "bart", "bert", "convbert", "deberta", "deberta-v2", "distilbert", "electra", "gpt2",
-    "longformer", "mpnet", "roberta", "squeezebert", "t5", "xlm", "xlm-roberta", "xlnet",
+    "albert", "bart", "bert", "big_bird", "blenderbot", "blenderbot-small", "convbert", "deberta",
+    "deberta-v2", "distilbert", "electra", "led", "longformer", "mbart", "mpnet", "mt5", "pegasus",
+    "prophetnet", "roberta", "squeezebert", "t5", "xlm", "xlm-roberta", "xlnet",
 }  # fmt: skip
 
 
