@@ -18,6 +18,7 @@ import torch
 from bertscore_tm import Baseline, BERTScore, IdfTable, Tokens, bert_score
 from bertscore_tm.idf import DocumentFrequencies
 from bertscore_tm.references import EMPTY
+from bertscore_tm.weighting import WEIGHTINGS
 from reference import bertscore, inverse_document_frequencies
 
 Tiny = Callable[[str], str]
@@ -363,7 +364,7 @@ def test_a_table_of_another_tokenizer(tiny: Tiny) -> None:
 @pytest.mark.parametrize("idf", ["yes", 1, 0.5, None, [1.0]])
 def test_what_is_no_idf(idf: Any, tiny: Tiny) -> None:
     got = "idf='yes'" if idf == "yes" else f"{type(idf).__name__} as idf"
-    wanted = "wanted True, False, 'uniform', 'epoch', an IdfTable, a mapping"
+    wanted = f"wanted True, False, {', '.join(map(repr, WEIGHTINGS))}, an IdfTable, a mapping"
     with pytest.raises(TypeError, match=f"got {got}; {wanted}"):
         BERTScore(tiny("bert"), 2, idf=idf)
 

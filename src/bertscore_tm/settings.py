@@ -189,7 +189,7 @@ class Settings:
             InvalidValueError: if it does not exist or does not fit.
         """
         for name, about in ABOUT.items():
-            value = _fixed(getattr(self, name))
+            value = _fixed(name, getattr(self, name))
             about.check(name, value)
             object.__setattr__(self, name, value)
 
@@ -240,14 +240,14 @@ DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Settings)}
 FLAGS.update({name: about.flag for name, about in ABOUT.items() if about.flag is not None})
 
 
-def _fixed(value: Any) -> Any:
+def _fixed(name: str, value: Any) -> Any:
     """A value that nobody else can change, and of the plain type."""
     if isinstance(value, str):
         return str.__str__(value)  # of an enumeration of texts
     if isinstance(value, Mapping):
         return dict(value)
     is_list = isinstance(value, Sequence | Iterator) and not isinstance(value, bytes)
-    return tuple(value) if is_list else value
+    return tuple(value) if is_list and name == "num_layers" else value
 
 
 def _same(value: Any, default: Any) -> bool:
