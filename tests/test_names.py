@@ -249,3 +249,12 @@ def test_a_folder_has_no_tuned_layer(tiny: Tiny, here: Path) -> None:
 )
 def test_names_in_the_tables(name: str, table: str) -> None:
     assert table_name(name) == table
+
+
+@pytest.mark.parametrize("name", ["minlm", "MiniLN", "mini-lm"])
+def test_a_misspelled_alias_is_offered(name: str) -> None:
+    with pytest.raises(OSError, match="did you mean 'minilm'"):
+        BERTScore(name)
+    with pytest.raises(OSError, match="it is no folder here") as error:
+        BERTScore("no/such-encoder")
+    assert "did you mean" not in str(error.value)

@@ -26,7 +26,7 @@ from .checks import spelled
 from .errors import EncoderLoadError
 from .guard import undisturbed, untouched_randomness
 from .machine import out_of_memory
-from .names import Source
+from .names import Source, meant_alias
 from .tokenizing import Tokenizer
 
 # Of huggingface_hub from 1.0 on, before that of transformers.
@@ -188,7 +188,8 @@ def _load(what: str, source: Source, factory: Any, revision: str | None, **optio
                 f"weights{_ADVICE.get(what, '')}"
             ) from error
         raise EncoderLoadError(
-            f"could not load the {what} of encoder {source.name!r} ({reason}); it is no folder "
+            f"could not load the {what} of encoder {source.name!r} ({reason}); "
+            f"{meant_alias(source.name)}it is no folder "
             "here, and on the model hub it could not be found or reached, or has no weights as "
             f"safetensors (then {spelled('safetensors_only', False)} trusts its pickle): "
             "check the name and the network, or give a folder, or the alias 'minilm' after "

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,6 +76,12 @@ def find_source(name: str | os.PathLike[str]) -> Source:
             f"{tried}); wanted one with a config.json"
         )
     return Source(hub_name, hub_name, False)
+
+
+def meant_alias(name: str) -> str:
+    """A question, if a name looks like a misspelled alias."""
+    near = get_close_matches(name.lower(), _ALIASES, 1, 0.75)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def tuned_layer(name: str) -> int | None:

@@ -257,7 +257,7 @@ def _same(value: Any, default: Any) -> bool:
 # Arguments of torchmetrics' own BERTScore and of bert-score that have another name here, or no use.
 _RENAMED = {
     "all_layers": "num_layers='all'",
-    "model": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
+    "model": "model_name_or_path: a name, or HuggingFaceEncoder(model, tokenizer)",
     "user_tokenizer": "BERTScore(HuggingFaceEncoder(model, tokenizer))",
     "user_forward_fn": "a subclass of bertscore_tm.Encoder",
     "batch_size": "batch_tokens, padded tokens in one pass",
