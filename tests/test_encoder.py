@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import sys
 from collections.abc import Sequence
@@ -349,3 +350,18 @@ def test_a_folder_that_was_saved_again_is_another_encoder(tiny: Any, tmp_path: P
     other = BERTScore(str(folder), 2)
     other.update(["a dog"], ["a cat"])
     assert other.signature != metric.signature
+
+
+def test_a_pickled_custom_model_is_a_snapshot(trained: Any) -> None:
+    """Trained meanwhile, the live model must not score in its place."""
+    model, tokenizer = trained
+    encoder = HuggingFaceEncoder(model, tokenizer, 2)
+    before = bert_score(PREDS[:3], TARGETS[:3], encoder)["f1"]
+    saved = pickle.dumps(encoder)
+    alive = BERTScore(encoder)
+    alive.update(PREDS[:3], TARGETS[:3])
+    step(model, 0.5)
+    after = bert_score(PREDS[:3], TARGETS[:3], encoder)["f1"]
+    assert not torch.allclose(before, after, rtol=0, atol=1e-4)
+    again = bert_score(PREDS[:3], TARGETS[:3], pickle.loads(saved))["f1"]
+    assert torch.allclose(again, before, rtol=0, atol=1e-6)

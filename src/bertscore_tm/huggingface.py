@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -197,3 +198,9 @@ class HuggingFaceEncoder(Encoder):
         """Pickles carry names, not weights and vocabularies, unless these were given as objects."""
         named = self._tokenizer_place[0] is not None
         return {**self.__dict__, "_tokenizer": None if named else self._tokenizer}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A pickled custom model is a snapshot: nobody else's, least of all the live model's."""
+        self.__dict__.update(state)
+        if not self.frozen:
+            self.sharing_key = (uuid.uuid4().hex, *self.sharing_key[1:])
