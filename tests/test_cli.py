@@ -3,6 +3,7 @@ something is wrong."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -21,6 +22,7 @@ import pytest
 import bertscore_tm
 from bertscore_tm import BERTScore, HuggingFaceEncoder, IdfTable, __version__
 from bertscore_tm.cli import main
+from bertscore_tm.textfiles import read_texts
 from reference import bertscore
 
 Tiny = Callable[[str], str]
@@ -96,12 +98,31 @@ def test_text(run: Run, files: Path, wanted: Any, tiny: Tiny) -> None:
 
 
 def test_text_per_sample(run: Run, files: Path, wanted: Any) -> None:
+    """A row is told by its number, which is that of its line."""
     _, out, _ = run("-c", "preds.txt", "-r", "target.txt", "--per-sample")
     lines = out.splitlines()
     assert len(lines) == len(PREDS) + 2
-    for line, row in zip(lines, zip(*(wanted()[name] for name in NAMES))):
-        near(line.split("\t"), row)
+    for number, line, row in zip("123", lines, zip(*(wanted()[name] for name in NAMES))):
+        found = re.fullmatch(r" +(\d+)  P (\S+)  R (\S+)  F1 (\S+)", line)
+        assert found is not None
+        assert found[1] == number
+        near(found.groups()[1:], row)
     near(read_text(out)[0], means(wanted()))
+
+
+def test_samples_with_their_texts_worst_first(run: Run, files: Path, wanted: Any) -> None:
+    options = ("--texts", "--worst-first")
+    _, out, _ = run("-c", "other.txt", "-r", "target.txt", "second.txt", *options)
+    values = wanted(OTHER, target=[list(group) for group in zip(TARGET, SECOND)])["f1"]
+    order = sorted(range(3), key=values.__getitem__)
+    assert order != [0, 1, 2]
+    lines = out.splitlines()
+    assert [int(line.split()[0]) - 1 for line in lines[:12:4]] == order
+    near([line.split()[-1] for line in lines[:12:4]], sorted(values))
+    for place, row in enumerate(order):
+        assert [line.strip() for line in lines[4 * place + 1 : 4 * place + 4]] == [
+            f"prediction  {OTHER[row]}", f"reference   {TARGET[row]}", f"reference   {SECOND[row]}"
+        ]  # fmt: skip
 
 
 def test_several_systems_and_layers(run: Run, files: Path, tiny: Tiny) -> None:
@@ -151,29 +172,82 @@ def test_json(per_sample: bool, run: Run, files: Path, wanted: Any, tiny: Tiny) 
             near(system["samples"][name], wanted(texts)[name])
 
 
+def read_table(text: str, form: str) -> list[dict[str, str]]:
+    if form == "jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t" if form == "tsv" else ","))
+
+
 @pytest.mark.parametrize("per_sample", [False, True])
-def test_tsv(per_sample: bool, run: Run, files: Path, wanted: Any, tiny: Tiny) -> None:
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+def test_tables(
+    form: str, per_sample: bool, run: Run, files: Path, wanted: Any, tiny: Tiny
+) -> None:
     extra = ["--per-sample"] if per_sample else []
     code, out, err = run(
-        "-c", "preds.txt", "other.txt", "-r", "target.txt", "--format", "tsv", *extra
+        "-c", "preds.txt", "other.txt", "-r", "target.txt", "--format", form, *extra
     )
     assert (code, err) == (0, "")
-    header, *rows, signature = (line.split("\t") for line in out.splitlines())
-    assert header == ["system", *(["row"] if per_sample else []), *NAMES]
-    assert signature == [f"# {BERTScore(tiny('bert'), 2).signature}"]
+    rows = read_table(out, form)
+    assert list(rows[0]) == ["system", *(["row"] if per_sample else []), *NAMES, "signature"]
+    assert {row["signature"] for row in rows} == {BERTScore(tiny("bert"), 2).signature}
     if not per_sample:
-        assert [row[0] for row in rows] == ["preds.txt", "other.txt"]
+        assert [row["system"] for row in rows] == ["preds.txt", "other.txt"]
         for row, texts in zip(rows, (PREDS, OTHER)):
-            near(row[1:], means(wanted(texts)))
+            near([row[name] for name in NAMES], means(wanted(texts)))
         return
-    assert [row[:2] for row in rows] == [
-        [f"{name}.txt", str(i)] for name in ("preds", "other") for i in range(3)
+    assert [(row["system"], str(row["row"])) for row in rows] == [
+        (f"{name}.txt", number) for name in ("preds", "other") for number in "123"
     ]
-    for row, values in zip(
-        rows,
-        [values for t in (PREDS, OTHER) for values in zip(*(wanted(t)[name] for name in NAMES))],
-    ):
-        near(row[2:], values)
+    for name in NAMES:
+        near([row[name] for row in rows], [v for t in (PREDS, OTHER) for v in wanted(t)[name]])
+
+
+HARD = ['a "dog", barked', "tab\there", "ہم\u200cجا رہے ہیں"]
+MORE = [["x"], ["x", 'y "z"'], ["x"]]
+
+
+@pytest.mark.filterwarnings("ignore:.*unknown to the encoder")
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "json"])
+def test_texts_in_tables_are_the_texts(form: str, run: Run, files: Path) -> None:
+    """What is written can be read, by others and by us: quotes, tabs, joiners, other numbers of
+    references."""
+    write(files / "hard.jsonl", "\n".join(map(json.dumps, HARD)))
+    write(files / "more.jsonl", "\n".join(map(json.dumps, MORE)))
+    name = f"out.{form}"
+    assert run("-c", "hard.jsonl", "-r", "more.jsonl", "--texts", "-o", name)[0] == 0
+    if form == "json":
+        samples = json.loads((files / name).read_text())["systems"][0]["samples"]
+        assert (samples["prediction"], samples["references"]) == (HARD, MORE)
+        return
+    rows = read_table((files / name).read_text(encoding="utf-8"), form)
+    assert [row["prediction"] for row in rows] == HARD == read_texts(name, "prediction")
+    assert [[row["reference_1"], row["reference_2"]] for row in rows] == [
+        ["x", ""], ["x", 'y "z"'], ["x", ""],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.TSV", "a.tab", "a.json", "a.ndjson", "a.txt", "a"])
+def test_what_is_written_follows_the_name(name: str, run: Run, files: Path) -> None:
+    form = {"tab": "tsv", "ndjson": "jsonl", "txt": "text", "a": "text"}
+    ending = name.lower().rpartition(".")[2]
+    data = ("-c", "preds.txt", "-r", "target.txt")
+    wanted = run(*data, "--format", form.get(ending, ending))[1]
+    assert run(*data, "-o", name)[0] == 0
+    assert (files / name).read_text(encoding="utf-8") == wanted
+    assert run(*data, "-o", name, "--format", "json")[0] == 0
+    assert json.loads((files / name).read_text())["signature"]
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.parquet", "a.csv.gz", "a.html"])
+def test_what_cannot_be_written(name: str, run: Run, files: Path) -> None:
+    code, out, err = run("-c", "preds.txt", "-r", "target.txt", "-o", name)
+    ending = name.rpartition(".")[2]
+    assert (code, out) == (2, "")
+    assert (
+        f"got '{name}' as --output, which cannot be written as .{ending}; wanted a name in" in err
+    )
+    assert not (files / name).exists()
 
 
 def test_output_into_a_file(run: Run, files: Path) -> None:
@@ -363,7 +437,7 @@ def test_an_empty_line_is_an_empty_prediction(run: Run, files: Path) -> None:
         "bertscore-tm: warning: 1 of 3 samples have nothing to score and count as 0 "
         "(1 without a prediction, 0 without a reference).\n"
     )
-    assert out.splitlines()[1] == "0.000000\t0.000000\t0.000000"
+    assert out.splitlines()[1] == "    2  P 0.000000  R 0.000000  F1 0.000000"
 
 
 def test_a_saved_idf_table(run: Run, files: Path, tiny: Tiny, wanted: Any) -> None:

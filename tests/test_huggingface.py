@@ -589,6 +589,49 @@ def test_half_precision_is_close(dtype: str, worst: float, mean: float, minilm: 
         assert difference.mean().abs() < mean
 
 
+def test_sums_stay_in_float32(minilm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes through all layers is added up in float32, which has less of an error."""
+    preds, target = TEXT, [*TEXT[1:], TEXT[0]]
+    exact = bert_score(preds, target, minilm, 6)["f1"]
+    errors = []
+    for mixed in (True, False):
+        with monkeypatch.context() as patch:
+            if not mixed:
+                patch.setattr(pretrained, "has_products_in", lambda dtype, device: False)
+            pretrained.drop_kept_models()
+            encoder = HuggingFaceEncoder(minilm, num_layers=6, dtype="bfloat16")
+            got = bert_score(preds, target, encoder, embedding_cache=0)["f1"]
+            ids = torch.tensor([[101, 2003, 102]])
+            states = encoder.hidden_states(ids, torch.ones_like(ids), (0, 3))
+            assert states.dtype == (torch.float32 if mixed else torch.bfloat16)
+            errors.append((got - exact).abs().mean().item())
+            pretrained.drop_kept_models()
+    assert 0 < errors[0] < 0.8 * errors[1]
+
+
+@pytest.mark.parametrize(
+    "kind, mixed", [("t5", True), ("gpt2", True), ("deberta-v2", True), ("deberta", False)]
+)
+def test_bfloat16_of_other_families(kind: str, mixed: bool, tiny: Tiny, tmp_path: Path) -> None:
+    """DeBERTa masks with the least float32 and is run in bfloat16 as a whole."""
+    folder = tiny(kind) if kind != "deberta" else str(tmp_path / kind)
+    if kind == "deberta":
+        config = transformers.DebertaConfig(
+            vocab_size=len(custom_tokenizer(tiny("bert"))), hidden_size=32, num_hidden_layers=2,
+            num_attention_heads=2, intermediate_size=64, relative_attention=True,
+            pos_att_type=["c2p", "p2c"],
+        )  # fmt: skip
+        transformers.DebertaModel(config).save_pretrained(folder)
+        custom_tokenizer(tiny("bert")).save_pretrained(folder)
+    exact = bert_score(*ROWS, folder, 2)["f1"]
+    encoder = HuggingFaceEncoder(folder, num_layers=2, dtype="bfloat16")
+    rough = bert_score(*ROWS, encoder)["f1"]
+    assert 0 < (rough - exact).abs().max() < 0.02
+    ids = torch.tensor([[2, 8, 9, 3]])
+    states = encoder.hidden_states(ids, torch.ones_like(ids), (1,))
+    assert states.dtype == (torch.float32 if mixed else torch.bfloat16)
+
+
 @pytest.mark.parametrize("dtype, unit", [(dtype, unit) for dtype in HALF for unit in UNITS[dtype]])
 def test_a_cpu_without_units_for_a_dtype_says_so(
     dtype: str, unit: str, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -325,7 +325,7 @@ def test_messages_of_tables(load: Callable[[Path], object], tmp_path: Path) -> N
         ["-r", f"{ESCAPE}.txt", "-o", f"{ESCAPE}/none"],
         *(
             ["-r", f"{ESCAPE}.txt", "--format", form, *more]
-            for form in ("text", "tsv", "json")
+            for form in ("text", "tsv", "csv", "json", "jsonl")
             for more in ([], ["--per-sample"])
         ),
     ],

@@ -12,14 +12,14 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ._version import __version__
 from .checks import FLAGS, spelled_as_flags
 from .decoding import KINDS, printable
 from .errors import BERTScoreError, InvalidValueError, TextFileError, file_errors
 from .flags import add_setting_flags, settings_of
-from .results import FORMATS
+from .results import FORMATS, Samples, System, format_of
 from .tables import QUOTING
 from .textfiles import join_references, read_texts
 
@@ -140,9 +140,15 @@ def _add_data_flags(group: Any) -> None:
 
 def _add_output_flags(group: Any) -> None:
     group.add_argument(
-        "--per-sample", action="store_true", help="also a line for each prediction: P, R and F1"
+        "--per-sample", action="store_true", help="also the row, P, R and F1 of each prediction"
     )
-    group.add_argument("--format", choices=tuple(FORMATS), default="text", help="default: text")
+    group.add_argument("--texts", action="store_true", help="with the texts of each prediction")
+    group.add_argument(
+        "--worst-first", action="store_true", help="each prediction, in the order of F1"
+    )
+    group.add_argument(
+        "--format", choices=tuple(FORMATS), help="default: what --output ends in, else text"
+    )
     group.add_argument(
         "-o", "--output", metavar="FILE", help="write there instead of standard output"
     )
@@ -167,15 +173,19 @@ def _score(options: argparse.Namespace) -> None:
         raise InvalidValueError(
             f"got no texts in {', '.join(map(repr, options.references))}; wanted one a line"
         )
+    write = FORMATS[format_of(options.output, options.format)]
     _check_output(options)
     metric = _metric(options)
     results = []
     for name, texts in zip(options.candidates, systems):
         metric.reset()
         metric.update(texts, references)
-        scores = metric.compute()
-        results.append((name, scores if isinstance(scores, dict) else {}))
-    text = FORMATS[options.format](results, metric.signature, options.per_sample)
+        scores = cast("dict[str, Any]", metric.compute())
+        results.append(System(name, scores, texts, references))
+    each = options.per_sample or options.texts or options.worst_first
+    text = write(
+        results, metric.signature, Samples(options.texts, options.worst_first) if each else None
+    )
     if options.output is None:
         sys.stdout.write(text)
     else:

@@ -24,7 +24,7 @@ PROBE = 8  # tokens
 # in the padding is not seen at all by most encoders, in batches of one shape not even in the last
 # bit; padding of another length changes the order of sums.
 _SEEN = 1e-6
-_ROUNDED = {torch.bfloat16: 0.05, torch.float16: 0.01}
+_ROUNDED: dict[torch.dtype | None, float] = {torch.bfloat16: 0.05, torch.float16: 0.01}
 _ROUNDED_ELSE = 1e-4
 
 
@@ -37,13 +37,16 @@ class Mixing(Enum):
     CHANCE = "chance"
 
 
-def find_mixing(run: Run, words: int, device: torch.device) -> Mixing:
+def find_mixing(
+    run: Run, words: int, device: torch.device, products: torch.dtype | None = None
+) -> Mixing:
     """Run a few tokens alone, and with padding and neighbours of two kinds.
 
     Args:
         run: the encoder.
         words: token ids that it knows.
         device: where it is.
+        products: dtype of its products, where that is another than that of its vectors.
     """
 
     def row(start: int) -> Tensor:
@@ -58,12 +61,12 @@ def find_mixing(run: Run, words: int, device: torch.device) -> Mixing:
     try:
         first = run(_rows(text, padding, other, text), full)
         second = run(_rows(text, row(20), row(3), other), full)
-        kept_out = _equal(first, second, _SEEN) and _equal(alone, first)
+        kept_out = _equal(first, second, _SEEN) and _close(alone, first, products)
         if kept_out:
             return Mixing.NOTHING
         whole = torch.ones(2, PROBE, dtype=torch.int64, device=device)
         first, second = (run(torch.stack([text, more]), whole) for more in (other, row(20)))
-        apart = _equal(first, second, _SEEN) and _equal(alone, first)
+        apart = _equal(first, second, _SEEN) and _close(alone, first, products)
     except Exception as error:
         if out_of_memory(error):
             raise
@@ -90,12 +93,17 @@ def _rows(*parts: Tensor) -> Tensor:
     return torch.cat(parts).view(2, 2 * PROBE)
 
 
-def _equal(one: Sequence[Tensor], two: Sequence[Tensor], tolerance: float | None = None) -> bool:
+def _close(one: Sequence[Tensor], two: Sequence[Tensor], products: torch.dtype | None) -> bool:
     """Whether the vectors of the probe in the first row are equal up to rounding, at each layer."""
+    dtypes = {products, *(state.dtype for state in one)}
+    return _equal(one, two, max(_ROUNDED.get(dtype, _ROUNDED_ELSE) for dtype in dtypes))
+
+
+def _equal(one: Sequence[Tensor], two: Sequence[Tensor], tolerance: float) -> bool:
+    """Whether those vectors differ by no more than a share of their length, at each layer."""
     for a, b in zip(one, two):
-        share = _ROUNDED.get(a.dtype, _ROUNDED_ELSE) if tolerance is None else tolerance
         left, right = (state[0, :PROBE].to(torch.float32) for state in (a, b))
         # Not a number is no length, and so not within it.
-        if not bool(((left - right).norm(dim=-1) <= share * left.norm(dim=-1)).all()):
+        if not bool(((left - right).norm(dim=-1) <= tolerance * left.norm(dim=-1)).all()):
             return False
     return True

@@ -11,7 +11,8 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from . import diagnosis, weights
 from .checks import spelled
 from .errors import EncoderLoadError, InvalidTypeError, InvalidValueError
-from .guard import undisturbed
+from .guard import has_products_in, undisturbed
 from .halves import device_of, encoder_half, table_of_positions
 from .layers import config_depth
 from .loading import (
@@ -152,11 +153,25 @@ class NamedModel:
             )
         half = encoder_half(whole)
         weights.check_complete(whole, half, missing, self.name)
-        model = half.eval().requires_grad_(False).to(device=device, dtype=_DTYPES[self.dtype])
-        reader = LayerReader(model, self.name, compiled=self._compile)
+        reader = self._lowered(half.eval().requires_grad_(False), device)
         reader.drop_pooler()
         reader.check_depth(self.depth, reader.depth())
         return reader
+
+    def _lowered(self, model: nn.Module, device: torch.device) -> LayerReader:
+        """The model in its dtype, in place; of 16 bits in its linear layers only, if that runs."""
+        dtype = _DTYPES[self.dtype]
+        made = partial(LayerReader, name=self.name, compiled=self._compile)
+        if dtype != torch.float32 and has_products_in(dtype, device):
+            for module in model.to(torch.float32).modules():
+                if isinstance(module, nn.Linear):
+                    module.to(dtype)
+            reader = made(model.to(device), products=dtype)
+            # DeBERTa masks with the least float32, which is none of 16 bits.
+            with suppress(InvalidValueError):
+                reader.depth()
+                return reader
+        return made(model.to(device=device, dtype=dtype))
 
     def _depth_and_positions(self) -> tuple[int, int | None]:
         """As the configuration says; where it does not, a model without numbers is made of it."""

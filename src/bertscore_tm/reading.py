@@ -14,10 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from .errors import InvalidValueError, warn
+from .guard import products_in
 from .halves import device_of, text_config
 from .layers import DEPTHS
 from .machine import out_of_memory
 from .padding import PROBE, Mixing, find_mixing, split_rows
+
+# The weights never change, so the compiler may lay them out as the processor likes them best.
+_FROZEN: dict[str, Any] = {"freezing": True}
 
 
 class LayerReader:
@@ -40,6 +44,7 @@ class LayerReader:
         trim: bool = True,
         compiled: bool = False,
         mixing: Mixing | None = None,
+        products: torch.dtype | None = None,
     ) -> None:
         """Wrap a model that is on its device, in eval mode if it is ours.
 
@@ -50,8 +55,10 @@ class LayerReader:
             trim: whether upper layers may be left out; a custom model is run as it is.
             compiled: whether to run it through `torch.compile`.
             mixing: what vectors depend on beside their text, if that is known.
+            products: dtype of products (linear layers, attention), of 16 bits; sums and norms stay
+                in float32. None: all in the dtype of the weights.
         """
-        self.model, self.name, self.mixing = model, name, mixing
+        self.model, self.name, self.mixing, self._products = model, name, mixing, products
         self._trim, self._compiled = trim, compiled
         self._lock = threading.Lock()
         self._views: dict[int, tuple[Any, bool]] = {}
@@ -100,7 +107,9 @@ class LayerReader:
 
     def _check_mixing(self) -> None:
         if self.mixing is None:
-            self.mixing = find_mixing(self._probe_states, self._words(), self._device())
+            self.mixing = find_mixing(
+                self._probe_states, self._words(), self._device(), self._products
+            )
         if self.mixing == Mixing.CHANCE:
             raise InvalidValueError(
                 f"encoder {self.name!r} gave other vectors for the same tokens each time it was "
@@ -137,14 +146,15 @@ class LayerReader:
             options["attention_mask"] = mask
         if getattr(self.model.config, "return_dict", True) is False:
             options["return_dict"] = True
-        return view(input_ids=input_ids, **options)
+        with products_in(self._products, input_ids.device):
+            return view(input_ids=input_ids, **options)
 
     def _view(self, top: int) -> tuple[Any, bool]:
         """The model without layers above ``top``; whether its last output is that state."""
         if top not in self._views:
             model, last_is_top = self._trimmed(top) if self._trim else (self.model, False)
             self._views[top] = (
-                torch.compile(model, dynamic=True) if self._compiled else model,
+                torch.compile(model, dynamic=True, options=_FROZEN) if self._compiled else model,
                 last_is_top,
             )
         return self._views[top]

@@ -1,86 +1,187 @@
-"""Scores as the command line prints them: text, TSV or JSON."""
+"""Scores as the command line writes them: for people, as a table, or as JSON."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from .decoding import printable
+from .decoding import kind_of, printable
+from .errors import InvalidValueError
 from .references import SCORE_NAMES
 
-# Name of each system and its scores, one value a sample.
-Results = list[tuple[str, dict[str, Any]]]
+
+@dataclass(frozen=True)
+class System:
+    """What was scored under one name.
+
+    Attributes:
+        name: of its file.
+        scores: their names and their values, one a sample; those of a layer begin with
+            ``layer_5_`` where there are several.
+        candidates: its texts, one a sample.
+        references: their references, one or more a sample.
+    """
+
+    name: str
+    scores: dict[str, Any]
+    candidates: Sequence[str]
+    references: Sequence[Sequence[str]]
+
+    def means(self) -> dict[str, float]:
+        """Of each score."""
+        return {name: float(column.double().mean()) for name, column in self.scores.items()}
+
+    def layers(self) -> list[str]:
+        """How the names of a layer's scores begin: nothing where there is one layer."""
+        part = SCORE_NAMES[0]
+        return [name.removesuffix(part) for name in self.scores if name.endswith(part)]
 
 
-def _as_text(results: Results, signature: str, per_sample: bool) -> str:
-    """A line for each system and layer; before it, on request, one for each sample."""
+@dataclass(frozen=True)
+class Samples:
+    """What is written of each sample.
+
+    Attributes:
+        texts: also its texts.
+        worst_first: in the order of F1 (of the first layer), not in that of the files.
+    """
+
+    texts: bool = False
+    worst_first: bool = False
+
+    def rows(self, system: System) -> list[int]:
+        """In which order, counted from 0."""
+        scores = system.scores[system.layers()[0] + SCORE_NAMES[-1]].tolist()
+        return sorted(range(len(scores)), key=scores.__getitem__ if self.worst_first else None)
+
+
+def _as_text(systems: Sequence[System], signature: str, samples: Samples | None) -> str:
+    """A line for each system and layer; before it, on request, some for each sample."""
     lines = []
-    for name, scores in results:
-        for prefix in _prefixes(scores):
-            columns = [scores[prefix + part] for part in SCORE_NAMES]
-            label = " ".join(
-                filter(None, [printable(name) if len(results) > 1 else "", prefix.rstrip("_")])
-            )
-            if per_sample:
-                for row in zip(*(column.tolist() for column in columns)):
-                    lines.append(
-                        "\t".join(f"{value:.6f}" for value in row) + (f"\t{label}" if label else "")
-                    )
-            mean = "  ".join(
-                f"{part[0].upper()}{'1' if part == 'f1' else ''} {_mean(c):.6f}"
-                for part, c in zip(SCORE_NAMES, columns)
-            )
-            lines.append(f"{label + '  ' if label else ''}{mean}")
+    for system in systems:
+        named = f"{printable(system.name)} " if len(systems) > 1 else ""
+        labels = {
+            layer: f"{named}{layer.rstrip('_')}".strip() + "  " if named or layer else ""
+            for layer in system.layers()
+        }
+        columns = {name: column.tolist() for name, column in system.scores.items()}
+        for row in samples.rows(system) if samples else ():
+            for layer, label in labels.items():
+                values = {name: columns[layer + name][row] for name in SCORE_NAMES}
+                lines.append(f"{row + 1:>5}  {label}{_scores(values)}")
+            if samples and samples.texts:
+                lines.append(f"       prediction  {printable(system.candidates[row])}")
+                lines += [f"       reference   {printable(r)}" for r in system.references[row]]
+        means = system.means()
+        for layer, label in labels.items():
+            lines.append(label + _scores({name: means[layer + name] for name in SCORE_NAMES}))
     return "\n".join([*lines, signature]) + "\n"
 
 
-def _as_tsv(results: Results, signature: str, per_sample: bool) -> str:
-    """A header, a line for each system or each sample, and the signature as a comment."""
-    lines: list[str] = []
-    for name, scores in results:
-        if not lines:
-            lines.append("\t".join(["system", *(["row"] if per_sample else []), *scores]))
-        if per_sample:
-            rows = zip(*(column.tolist() for column in scores.values()))
-            lines += [
-                "\t".join([printable(name), str(i), *(f"{v:.6f}" for v in row)])
-                for i, row in enumerate(rows)
-            ]
-        else:
-            lines.append(
-                "\t".join(
-                    [printable(name), *(f"{_mean(column):.6f}" for column in scores.values())]
-                )
+def _scores(values: dict[str, float]) -> str:
+    names = ("P", "R", "F1")
+    return "  ".join(f"{name} {values[key]:.6f}" for name, key in zip(names, SCORE_NAMES))
+
+
+def _records(
+    systems: Sequence[System], signature: str, samples: Samples | None
+) -> list[dict[str, Any]]:
+    """A record for each system, or for each sample."""
+    records: list[dict[str, Any]] = []
+    for system in systems:
+        name, end = {"system": printable(system.name)}, {"signature": signature}
+        if samples is None:
+            records.append({**name, **system.means(), **end})
+            continue
+        columns = {key: column.tolist() for key, column in system.scores.items()}
+        for row in samples.rows(system):
+            values = {key: column[row] for key, column in columns.items()}
+            records.append(
+                {**name, "row": row + 1, **values, **_texts(system, row, samples), **end}
             )
-    return "\n".join([*lines, f"# {signature}"]) + "\n"
+    return records
 
 
-def _as_json(results: Results, signature: str, per_sample: bool) -> str:
-    """One object; a mean of no samples is null."""
-    systems = []
-    for name, scores in results:
-        means = {key: _mean(column) if len(column) else None for key, column in scores.items()}
-        samples = (
-            {"samples": {key: column.tolist() for key, column in scores.items()}}
-            if per_sample
-            else {}
-        )
-        systems.append({"system": name, **means, **samples})
-    return (
-        json.dumps({"signature": signature, "systems": systems}, indent=1) + "\n"
-    )  # ASCII: nothing commands a terminal
+def _texts(system: System, row: int, samples: Samples) -> dict[str, str]:
+    if not samples.texts:
+        return {}
+    longest = max(map(len, system.references))
+    references = zip_longest(range(1, longest + 1), system.references[row], fillvalue="")
+    numbered = {f"reference_{i}" if longest > 1 else "reference": text for i, text in references}
+    return {"prediction": system.candidates[row], **numbered}
 
 
-def _prefixes(scores: dict[str, Any]) -> list[str]:
-    return list(
-        dict.fromkeys(
-            key[: -len(part)] for key in scores for part in SCORE_NAMES if key.endswith(part)
-        )
-    )
+def _as_csv(
+    systems: Sequence[System], signature: str, samples: Samples | None, delimiter: str = ","
+) -> str:
+    """A header, and a line for each record."""
+    records = _records(systems, signature, samples)
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(records[0])
+    for record in records:
+        values = record.values()
+        writer.writerow([f"{v:.6f}" if isinstance(v, float) else v for v in values])
+    return stream.getvalue()
 
 
-def _mean(column: Any) -> float:
-    return float(column.double().mean())
+def _as_tsv(systems: Sequence[System], signature: str, samples: Samples | None) -> str:
+    return _as_csv(systems, signature, samples, delimiter="\t")
 
 
-FORMATS = {"text": _as_text, "json": _as_json, "tsv": _as_tsv}
+def _as_jsonl(systems: Sequence[System], signature: str, samples: Samples | None) -> str:
+    """An object a line; of those of a table. ASCII: nothing commands a terminal."""
+    return "".join(json.dumps(each) + "\n" for each in _records(systems, signature, samples))
+
+
+def _as_json(systems: Sequence[System], signature: str, samples: Samples | None) -> str:
+    """One object: the means of each system and, on request, its samples, a list for each name."""
+    objects = []
+    for system in systems:
+        each: dict[str, Any] = {"system": system.name, **system.means()}
+        if samples is not None:
+            rows = samples.rows(system)
+            each["samples"] = {"row": [row + 1 for row in rows]}
+            for name, column in system.scores.items():
+                values = column.tolist()
+                each["samples"][name] = [values[row] for row in rows]
+            if samples.texts:
+                each["samples"]["prediction"] = [system.candidates[row] for row in rows]
+                each["samples"]["references"] = [list(system.references[row]) for row in rows]
+        objects.append(each)
+    return json.dumps({"signature": signature, "systems": objects}, indent=1) + "\n"
+
+
+_AS_TABLES = {"csv": _as_csv, "tsv": _as_tsv, "json": _as_json, "jsonl": _as_jsonl}
+FORMATS = {"text": _as_text, **_AS_TABLES}
+
+
+def format_of(name: str | None, given: str | None) -> str:
+    """The format of what is written: the one that was asked for, or what the file's name says.
+
+    Args:
+        name: of the file; None: standard output.
+        given: one of `FORMATS`, or None.
+
+    Raises:
+        InvalidValueError: if the name is that of a file that is not written.
+    """
+    if given is not None:
+        return given
+    if name is None:
+        return "text"
+    try:
+        if name.lower().endswith(".gz"):
+            raise InvalidValueError("nothing is packed")
+        kind = kind_of(name)
+    except InvalidValueError as error:
+        raise InvalidValueError(
+            f"got {name!r} as --output, which cannot be written as .{name.rpartition('.')[2]}; "
+            "wanted a name in .csv, .tsv, .json or .jsonl, any other for plain text, or --format"
+        ) from error
+    return "text" if kind == "lines" else kind
