@@ -204,6 +204,10 @@ def tried(kind: str) -> str:
                 for pair in zip(preds, targets, strict=True)
             ]
             assert got == pytest.approx(wanted, rel=0, abs=1e-5), (kind, type(given).__name__)
+            if given == folder:
+                half = HuggingFaceEncoder(folder, tokenizer(), layer, dtype="bfloat16")
+                got = bert_score(preds, targets, half)["f1"].tolist()
+                assert got == pytest.approx(wanted, rel=0, abs=0.02), (kind, "bfloat16")
             said.append(_how(encoder))
     return said[0] if len({*said}) == 1 else " / ".join(said)
 
