@@ -74,6 +74,6 @@ def test_bench(minilm: str, tmp_path: Path) -> None:
 def test_a_sync_of_many_ranks_is_counted(minilm: str) -> None:
     lines = run("scaling.py", "--ranks", "10", "--pairs", "40").splitlines()
     # 4 pairs a rank: settings, weights and sizes are 11 integers of 8 bytes; 4 ids and digests,
-    # 4 x 3 scores of 4 bytes, 9 counts.
-    assert f"4 gathers, {11 * 8 + 4 * 16 + 4 * 12 + 9 * 8} bytes of each rank" in lines[1]
+    # 4 x 3 scores of 4 bytes, 10 counts.
+    assert f"4 gathers, {11 * 8 + 4 * 16 + 4 * 12 + 10 * 8} bytes of each rank" in lines[1]
     assert "5 gathers" in lines[2]

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -564,6 +565,49 @@ def test_nothing_to_do(minilm: str) -> None:
     assert {name: (value.shape, value.dtype) for name, value in nothing.items()} == dict.fromkeys(
         NAMES, ((0,), torch.float32)
     )
+
+
+# What looks the same as a text of another kind, and what does not.
+FORMS: dict[str, tuple[str, str, bool]] = {
+    "decomposed": (unicodedata.normalize("NFD", "café olé"), "café olé", True),
+    "decomposed Hangul": (unicodedata.normalize("NFD", "한국어"), "한국어", True),
+    "full width": ("１２ cats", "12 cats", True),
+    "half width": ("ｶﾅ", "カナ", True),
+    "a line break": ("two cats\nsleep", "two cats sleep", True),
+    "spaces": ("two  cats", "two cats", True),
+    "a space that does not break": ("two\u00a0cats", "two cats", True),
+    "a ligature": ("ﬁne", "fine", True),
+    "an Arabic presentation form": ("\ufefb", "\u0644\u0627", True),
+    "the text itself": ("two cats", "two cats", False),
+    "white space around": (" two cats\n", "two cats", False),  # is never scored
+    "another case": ("Two cats", "two cats", False),
+    "another word": ("two dogs", "two cats", False),
+    "another quote": ("it’s", "it's", False),
+    "nothing": ("", "two cats", False),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_texts_that_look_the_same_are_counted(name: str, tiny: Tiny) -> None:
+    """C-54: not normalized, but said, once, where the encoder sees other tokens."""
+    pred, target, alike = FORMS[name]
+    metric = BERTScore(tiny("roberta"), 2)  # byte-level: it sees every difference
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        metric.update([pred, "a dog"], [["rain", target], ["a dog", "rain"]])
+        metric.compute()
+    assert metric.diagnostics()["lookalikes"] == alike
+    said = [str(each.message) for each in seen if "look like a reference" in str(each.message)]
+    assert len(said) == alike
+    assert all("1 predictions look like a reference but are other characters" in s for s in said)
+
+
+def test_what_the_tokenizer_makes_equal_is_not_counted(minilm: str) -> None:
+    """An uncased BERT drops accents, and takes all white space for a space."""
+    metric = BERTScore(minilm, 2)
+    metric.update([unicodedata.normalize("NFD", "café"), "two\ncats"], ["café", "two cats"])
+    assert metric.compute() == pytest.approx(1.0, abs=1e-6)
+    assert metric.diagnostics()["lookalikes"] == 0
 
 
 # ---------------------------------------------------------------- the metric

@@ -1244,7 +1244,7 @@ def test_the_state_is_small(make: Make) -> None:
         )
 
     rows = 10 * len(TEXT)
-    counts, ids = 9 * 4, 2 * 8  # what is odd about a row; its id, and a digest of its texts
+    counts, ids = 10 * 4, 2 * 8  # what is odd about a row; its id, and a digest of its texts
     assert size(make(), rows) <= rows * (3 * 4 + counts + ids) + 200
     metric = make(idf=True)
     taken, words = (

@@ -84,6 +84,14 @@ def test_every_block_of_the_readme_runs(hub: None, known: dict[str, Any]) -> Non
     assert ran >= 7
 
 
+@pytest.mark.filterwarnings("ignore:.*look like a reference")
+def test_the_block_of_the_rules_gives_what_is_written(minilm: str) -> None:
+    (block,) = blocks(ROOT / "docs" / "rules.md", "python")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(block, "rules.md", "exec"), {})
+    assert f"`{printed.getvalue().strip()}`" in (ROOT / "docs" / "rules.md").read_text("utf-8")
+
+
 class Rows(torch.utils.data.Dataset):  # type: ignore[type-arg]
     def __len__(self) -> int:
         return 4

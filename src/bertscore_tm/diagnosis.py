@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -15,10 +16,10 @@ from .errors import warn
 UNKNOWN_SHARE = 0.1
 # What is counted of each row. Of its texts: how many, tokens with a weight, unknown tokens,
 # truncated texts, tokens lost by that, texts that spell out a special token. Then pairs in which a
-# side was weighted equally because its weights are all zero, and whether prediction or references
-# have nothing to score.
+# side was weighted equally because its weights are all zero, whether prediction or references have
+# nothing to score, and whether the prediction looks like a reference of other characters.
 COUNTS: tuple[str, ...] = ("texts", "tokens", "unknown", "truncated", "lost", "literal")
-COUNTS += ("weightless", "empty_preds", "empty_targets")
+COUNTS += ("weightless", "empty_preds", "empty_targets", "lookalike")
 
 
 def count_text(tokens: Tokens) -> tuple[int, ...]:
@@ -27,9 +28,23 @@ def count_text(tokens: Tokens) -> tuple[int, ...]:
     return 1, sum(tokens.token_mask), tokens.unknown, int(lost > 0), lost, int(tokens.literal)
 
 
-def count_row(texts: Sequence[tuple[int, ...]], no_pred: bool, no_target: bool) -> list[int]:
+def count_row(
+    texts: Sequence[tuple[int, ...]], no_pred: bool, no_target: bool, lookalike: bool
+) -> list[int]:
     """`COUNTS` for a row, from those of its texts; what is weightless is found out later."""
-    return [*map(sum, zip(*texts)), 0, int(no_pred), int(no_target)]
+    return [*map(sum, zip(*texts)), 0, int(no_pred), int(no_target), int(lookalike)]
+
+
+def look_alike(pred: str, target: str) -> bool:
+    """Whether two texts differ in white space and forms of the same character only.
+
+    Composed or decomposed accents, full or half width, ligatures: Unicode's form NFKC. Then most
+    encoders, which do not normalize, see other words in what a reader cannot tell apart.
+    """
+    if pred == target:
+        return False
+    one, two = (" ".join(unicodedata.normalize("NFKC", text).split()) for text in (pred, target))
+    return one == two
 
 
 def collect_facts(empty: Tensor, counts: Tensor) -> dict[str, int | float]:
@@ -51,6 +66,7 @@ def collect_facts(empty: Tensor, counts: Tensor) -> dict[str, int | float]:
         "unknown_share": n["unknown"] / n["tokens"] if n["tokens"] else 0.0,
         "special_token_texts": n["literal"],
         "weightless": n["weightless"],
+        "lookalikes": n["lookalike"],
     }
 
 
@@ -87,6 +103,12 @@ def warn_of_data(
         said.append(
             f"{facts['weightless']} pairs have a side whose idf weights are all zero and were "
             "weighted equally there"
+        )
+    if facts["lookalikes"]:
+        said.append(
+            f"{facts['lookalikes']} predictions look like a reference but are other characters "
+            "(composed or decomposed accents, full or half width, white space), which the encoder "
+            "takes for other words: normalize the texts if that is not meant"
         )
     if layer_note:
         said.append(layer_note)

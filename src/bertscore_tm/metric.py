@@ -254,7 +254,9 @@ class BERTScore(SampleStates):
             "samples", "empty" (samples with nothing to score; "empty_preds" and "empty_targets" say
             on which side), "texts", "truncated" (texts), "lost_tokens", "unknown_share" (of the
             tokens, 0 to 1), "special_token_texts" (texts that spell out a special token),
-            "weightless" (pairs with a side whose weights are all zero); each sample counts once.
+            "weightless" (pairs with a side whose weights are all zero), "lookalikes" (predictions
+            that differ from a reference only in Unicode form or white space, in other tokens);
+            each sample counts once.
             "encoded_tokens" and "cache_hits" are of the encoder, which other metrics may share,
             since it was made.
         """

@@ -200,12 +200,20 @@ def _count(texts: list[TokenizedText], rows: list[tuple[int, list[int]]]) -> Ten
     has = [any(text.tokens.token_mask) for text in texts]
     counts = [
         diagnosis.count_row(
-            [facts[i] for i in (pred, *refs)], not has[pred], not any(has[i] for i in refs)
+            [facts[i] for i in (pred, *refs)],
+            not has[pred],
+            not any(has[i] for i in refs),
+            any(_look_alike(texts[pred], texts[i]) for i in refs),
         )
         for pred, refs in rows
     ]
     found = torch.tensor(counts, dtype=torch.int32, device="cpu")
     return found.reshape(-1, len(diagnosis.COUNTS))
+
+
+def _look_alike(pred: TokenizedText, target: TokenizedText) -> bool:
+    """Whether two texts look the same but are other tokens."""
+    return pred.tokens.ids != target.tokens.ids and diagnosis.look_alike(pred.text, target.text)
 
 
 @contextmanager
