@@ -22,6 +22,7 @@ import pytest
 import bertscore_tm
 from bertscore_tm import BERTScore, HuggingFaceEncoder, IdfTable, __version__
 from bertscore_tm.cli import main
+from bertscore_tm.pipeline import Pipeline
 from bertscore_tm.textfiles import read_texts
 from reference import bertscore
 
@@ -420,7 +421,7 @@ def test_standard_input(
 
 def test_only_a_newline_ends_a_line(run: Run, files: Path, wanted: Any) -> None:
     """Python's own notion of lines has eight more ends."""
-    odd = ["two\u2028cats sleep", "rain\x0bfell", "the dog\x85ran\x0chome"]
+    odd = ["two\u2028cats", "rain\x0bfell", "the dog\x85ran\x0cfar"]
     write(files / "odd.txt", "\n".join(odd) + "\n")
     code, out, _ = run("-c", "odd.txt", "-r", "target.txt", "--per-sample")
     assert code == 0
@@ -693,7 +694,7 @@ def test_errors_of_the_program_are_not_hidden(
     def broken(*_: Any) -> None:
         raise KeyError("a fault")
 
-    monkeypatch.setattr(BERTScore, "update", broken)
+    monkeypatch.setattr(Pipeline, "match", broken)
     with pytest.raises(KeyError, match="a fault"):
         run("-c", "preds.txt", "-r", "target.txt")
 
@@ -779,3 +780,16 @@ def test_as_a_module(tiny: Tiny, files: Path, wanted: Any) -> None:
         out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (2, "")
     assert "nowhere.txt" in err
+
+
+def test_scoring_imports_no_metrics(files: Path, tiny: Tiny) -> None:
+    """torchmetrics takes as long to import as transformers; ten lines should not wait for it."""
+    given = ["score", "-m", tiny("bert"), "-n", "2", "-c", "preds.txt", "-r", "target.txt"]
+    code = (
+        "import sys; from bertscore_tm.cli import main; "
+        f"assert main({given!r}) == 0; assert 'torchmetrics' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=files, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

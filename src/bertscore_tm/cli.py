@@ -10,9 +10,9 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from ._version import __version__
 from .checks import FLAGS, spelled_as_flags
@@ -60,10 +60,6 @@ def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
         f"bertscore-tm: warning: {printable(str(message).removeprefix('BERTScore: '))}",
         file=sys.stderr,
     )
-
-
-if TYPE_CHECKING:
-    from .metric import BERTScore
 
 
 FLAGS.update(kind="--input-format", quoting="--quoting")
@@ -158,12 +154,12 @@ def _add_output_flags(group: Any) -> None:
 def _score(options: argparse.Namespace) -> None:
     if (options.candidates + options.references).count("-") > 1:
         raise InvalidValueError("got - more than once; wanted standard input for one file only")
-    systems = [[str(text) for text in _single(name, options)] for name in options.candidates]
+    candidates = [[str(text) for text in _single(name, options)] for name in options.candidates]
     references = join_references(
         [_read(name, options.reference_column, options) for name in options.references],
         options.references,
     )
-    for name, texts in zip(options.candidates, systems):
+    for name, texts in zip(options.candidates, candidates):
         if len(texts) != len(references):
             raise InvalidValueError(
                 f"{name!r} has {len(texts)} predictions for {len(references)} lines of "
@@ -175,17 +171,13 @@ def _score(options: argparse.Namespace) -> None:
         )
     write = FORMATS[format_of(options.output, options.format)]
     _check_output(options)
-    metric = _metric(options)
-    results = []
-    for name, texts in zip(options.candidates, systems):
-        metric.reset()
-        metric.update(texts, references)
-        scores = cast("dict[str, Any]", metric.compute())
-        results.append(System(name, scores, texts, references))
+    systems = []
+    signature, score = _scorer(options)
+    for name, texts in zip(options.candidates, candidates):
+        systems.append(System(name, score(texts, references), texts, references))
     each = options.per_sample or options.texts or options.worst_first
-    text = write(
-        results, metric.signature, Samples(options.texts, options.worst_first) if each else None
-    )
+    samples = Samples(options.texts, options.worst_first) if each else None
+    text = write(systems, signature, samples)
     if options.output is None:
         sys.stdout.write(text)
     else:
@@ -239,10 +231,16 @@ def _single(name: str, options: argparse.Namespace) -> list[str]:
     return texts
 
 
-def _metric(options: argparse.Namespace) -> BERTScore:
+def _scorer(
+    options: argparse.Namespace,
+) -> tuple[str, Callable[[list[str], list[list[str]]], dict[str, Any]]]:
+    """The signature of what the flags say, and what gives the scores of rows."""
+    from .functional import score_rows
     from .idf import IdfTable
     from .machine import usable_device
-    from .metric import BERTScore
+    from .pipeline import Pipeline
+    from .rows import read_rows
+    from .settings import Settings
     from .weighting import WEIGHTINGS, choose_weighting
 
     settings = settings_of(options)
@@ -252,6 +250,8 @@ def _metric(options: argparse.Namespace) -> BERTScore:
         settings["idf"] = IdfTable.load(settings["idf"])
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     show = not options.quiet and on_terminal
-    metric: BERTScore = BERTScore(**settings, score=None, reduction="none", verbose=show)
-    metric.to(usable_device(options.device))
-    return metric
+    pipeline = Pipeline(Settings(**settings, verbose=show))
+    device = usable_device(options.device)
+    return pipeline.signature(), lambda preds, target: score_rows(
+        pipeline, read_rows(preds, target), device
+    )

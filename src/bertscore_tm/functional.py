@@ -12,7 +12,7 @@ from .errors import InvalidTypeError
 from .machine import usable_device
 from .pipeline import Pipeline
 from .references import EMPTY
-from .rows import References, Texts, read_rows
+from .rows import References, Rows, Texts, read_rows
 from .settings import ABOUT, Settings, refuse_unknown
 from .syncing import alone, epoch_frequencies
 
@@ -66,12 +66,16 @@ def bert_score(
     refuse_unknown(options, list(ABOUT))
     rows = read_rows(preds, target)
     where = usable_device(device)
-    pipeline = Pipeline(Settings(model_name_or_path, num_layers, **options))
+    return score_rows(Pipeline(Settings(model_name_or_path, num_layers, **options)), rows, where)
+
+
+def score_rows(pipeline: Pipeline, rows: Rows, device: torch.device) -> dict[str, Tensor]:
+    """The way from rows to their scores, as `bert_score` returns them."""
     with torch.no_grad():
-        matched = pipeline.match(rows, where)
+        matched = pipeline.match(rows, device)
         frequencies = None
         if pipeline.weighting.needs_epoch:
-            everything = torch.ones(len(rows), dtype=torch.bool, device=where)
+            everything = torch.ones(len(rows), dtype=torch.bool, device=device)
             side, references = matched.matches.ref, matched.references
             frequencies = epoch_frequencies(side, references, everything, alone)
         scores, counts = pipeline.score(matched, frequencies)
