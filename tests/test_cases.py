@@ -1,9 +1,8 @@
 """Faults that BERTScore tools have had, each as a test of the right behaviour.
 
 The names are those of public reports: BS is Tiiiger/bert_score, TM torchmetrics, EV
-    huggingface/evaluate, HY hydra. Unless a
-test says otherwise: MiniLM, hidden state 6, float32. The numbers come from a plain computation, one
-    text at a time, in float64.
+huggingface/evaluate, HY hydra. Unless a test says otherwise: MiniLM, hidden state 6, float32. The
+numbers come from a plain computation, one text at a time, in float64.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 error all is as before.
 
 One set of targets, run twice: 500 cases in the quick tests, 20,000 in the slow ones. Derandomized:
-    a failure repeats.
+a failure repeats.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Rescaling: the score of unrelated texts becomes 0, that of identical ones stays 1.
 
-    rescaled = (score - b) / (1 - b)      b: the mean score of random pairs, by encoder, layer and
-    language
+    rescaled = (score - b) / (1 - b)      b: the mean of random pairs, by encoder, layer, language
 
 The tables in ``baselines/`` are those of the paper's own package (Tiiiger/bert_score, MIT licence).
-A rescaled score may be
-negative: the pair is then less alike than two random sentences.
+A rescaled score may be negative: the pair is then less alike than two random sentences.
 """
 
 from __future__ import annotations
