@@ -7,7 +7,7 @@ from typing import Any
 
 import hydra
 from omegaconf import DictConfig
-from summarizer.data.jsonl import read_pairs
+from summarizer.data.files import read_pairs
 from summarizer.errors import SettingError, blame
 from summarizer.groups import find_configs
 from summarizer.launching import job, start, start_quietly

@@ -121,14 +121,8 @@ def split_lines(text: str) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """A text with escapes for all that is not to be seen: it could command a terminal.
-
-    The two joiners stay: they shape Persian, Hindi and emoji.
-    """
-    return "".join(
-        c if c.isprintable() or c in "\u200c\u200d" else c.encode("unicode_escape").decode()
-        for c in text
-    )
+    """A text with escapes for all that is not to be seen: it could command a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _bytes(name: str) -> bytes:

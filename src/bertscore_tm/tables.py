@@ -55,7 +55,7 @@ def read_table(name: str, text: str, kind: str, quoting: str) -> Table:
 def listed(names: Iterable[str]) -> str:
     """Names for a message, cut off where they are many."""
     said = printable(", ".join(name or "''" for name in islice(names, 50)))
-    return said if len(said) <= 300 else f"{said[:300]}..."
+    return (said if len(said) <= 300 else f"{said[:300]}...") or "none"
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

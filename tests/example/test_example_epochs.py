@@ -95,7 +95,7 @@ def test_a_warning_comes_once_an_epoch(folder: Path, tmp_path: Path) -> None:
     rows = [{"source": f"the cat number {i}", "target": ""} for i in range(3)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     tiny = [setting for setting in TINY if not setting.startswith("data.")]
-    data = ["data=jsonl", *(f"data.{split}={file}" for split in ("train", "val", "test"))]
+    data = ["data=files", *(f"data.{split}={file}" for split in ("train", "val", "test"))]
     new = places(tmp_path / "run", folder)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

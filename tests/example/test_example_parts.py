@@ -12,7 +12,7 @@ from lightning import Trainer
 from lightning.pytorch.strategies import DDPStrategy
 from summarizer.batches import Batches
 from summarizer.choice import best_of_n, first, minimum_bayes_risk
-from summarizer.data import Docstrings, Hub, Jsonl
+from summarizer.data import Docstrings, Files, Hub
 from summarizer.data.docstrings import read_package, split_of
 from summarizer.data.hub import column
 from summarizer.launching import refuse_subprocesses
@@ -70,7 +70,7 @@ def test_jsonl_takes_one_target_or_several(tmp_path: Path) -> None:
     file = tmp_path / "val.jsonl"
     rows = [{"text": "a", "refs": "x"}, {"text": "b", "refs": ["y", "z"]}]
     file.write_text("\n".join(map(json.dumps, rows)))
-    data = Jsonl(None, val=str(file), source="text", target="refs")
+    data = Files(None, val=str(file), source="text", target="refs")
     data.setup("validate")
     assert data.rows["val"] == [
         {"id": 0, "source": "a", "targets": ["x"]},
@@ -81,9 +81,9 @@ def test_jsonl_takes_one_target_or_several(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text, error, message",
     [
-        ('{"source": "a"}', KeyError, "line 1 has no key 'target'; it has 'source'"),
-        ('{"source": "a", "target": "b"}\n{', ValueError, "line 2 is not JSON"),
-        ("[1]", ValueError, "line 1 is no JSON object but list"),
+        ('{"source": "a"}', ValueError, "line 1 has no key 'target'; it has source"),
+        ('{"source": "a", "target": "b"}\n{', ValueError, "line 2: got '{', which is no JSON"),
+        ("[1]", ValueError, "line 1: got a list; wanted an object"),
         ("", ValueError, "no rows for 'val'"),
     ],
 )
@@ -93,14 +93,14 @@ def test_jsonl_errors_say_where(
     file = tmp_path / "val.jsonl"
     file.write_text(text)
     with pytest.raises(error, match=message):
-        Jsonl(None, val=str(file)).setup("validate")
+        Files(None, val=str(file)).setup("validate")
 
 
 def test_jsonl_files_that_are_missing() -> None:
     with pytest.raises(ValueError, match=r"wanted data\.val=FILE"):
-        Jsonl(None).setup("validate")
+        Files(None).setup("validate")
     with pytest.raises(FileNotFoundError, match=r"nowhere\.jsonl is no file"):
-        Jsonl(None, val="nowhere.jsonl").setup("validate")
+        Files(None, val="nowhere.jsonl").setup("validate")
 
 
 def test_hub_columns(monkeypatch: pytest.MonkeyPatch) -> None:

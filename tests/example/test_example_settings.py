@@ -119,8 +119,8 @@ TRIED = [
     ("callbacks=with_layers callbacks.layers.layers=[9]", r"callbacks\.layers: got layer 9"),
     ("callbacks=with_layers callbacks.layers.layers=al", r"callbacks\.layers: got .*'al'"),
     ("data.packages=[torhc]", r"data: the package 'torhc' is not installed.*did you mean torch\?"),
-    ("data=jsonl", r"data: there is no file for 'train'; wanted data\.train=FILE"),
-    ("data=jsonl data.train=no.jsonl", r"data: data\.train=no\.jsonl is no file"),
+    ("data=files", r"data: there is no file for 'train'; wanted data\.train=FILE"),
+    ("data=files data.train=no.jsonl", r"data: data\.train=no\.jsonl is no file"),
 ]
 
 

@@ -25,7 +25,7 @@ def write(self: Summarizer, batch: dict) -> list[str]:
 def main(rows: str, folder: str, processes: str) -> None:
     choices = [
         "task=validate",
-        "data=jsonl",
+        "data=files",
         f"data.val={rows}",
         "data.eval_batch_size=8",
         "logger=none",

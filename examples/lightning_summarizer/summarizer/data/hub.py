@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from .text import TextData, read_targets, read_text
+from .text import TextData, read_row
 
 
 class Hub(TextData):
@@ -44,10 +44,9 @@ class Hub(TextData):
         data = self._data(split)
         rows = data.select(range(min(len(data), self.most[split] or len(data))))
         for number, row in enumerate(rows):
+            record = {name: column(row, name) for name in (self.source, self.target)}
             place = f"{self.name}, {self.splits[split]}, row {number}"
-            source = read_text(column(row, self.source), f"{place}, column {self.source!r}")
-            target = f"{place}, column {self.target!r}"
-            yield source, read_targets(column(row, self.target), target)
+            yield read_row(record, self.source, self.target, place)
 
     def _data(self, split: str) -> Any:
         try:

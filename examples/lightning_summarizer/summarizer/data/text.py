@@ -10,6 +10,8 @@ from typing import Any, TypedDict
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader
 
+from bertscore_tm.textfiles import texts_at
+
 
 class Row(TypedDict):
     """One example.
@@ -98,40 +100,24 @@ class TextData(LightningDataModule):
         return self._loader("test")
 
 
-def read_text(value: Any, place: str) -> str:
-    """A text of a data set. Half a surrogate pair, which no encoding can carry, becomes U+FFFD.
+def read_row(record: dict[str, Any], source: str, target: str, place: str) -> tuple[str, list[str]]:
+    """The source and the targets of a record.
+
+    Half a surrogate pair, which no encoding can carry, becomes U+FFFD.
 
     Args:
-        value: what stands there.
-        place: where that is, for the message.
+        record: values by their keys.
+        source: key of a text.
+        target: key of a text, or of a list of texts.
+        place: where the record stands, for the message.
 
     Raises:
-        TypeError: if it is no text.
+        ValueError: if a key is not there, or something else stands at it.
     """
-    if not isinstance(value, str):
-        raise TypeError(f"{place}: got {_kind(value)}; wanted a text (an empty one is one)")
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    targets = texts_at(record, target, place)
+    texts = [targets] if isinstance(targets, str) else targets
+    return _whole(texts_at(record, source, place, several=False)), [_whole(text) for text in texts]
 
 
-def read_targets(value: Any, place: str) -> list[str]:
-    """The targets of a row: those of a list, or the only one.
-
-    Args:
-        value: what stands there.
-        place: where that is, for the message.
-
-    Raises:
-        TypeError: if something is no text.
-        ValueError: if the list is empty.
-    """
-    if isinstance(value, str):
-        return [read_text(value, place)]
-    if not isinstance(value, list):
-        raise TypeError(f"{place}: got {_kind(value)}; wanted a text, or a list of texts")
-    if not value:
-        raise ValueError(f"{place}: got an empty list; wanted a text, or a list of at least one")
-    return [read_text(one, f"{place}, place {i} of the list") for i, one in enumerate(value)]
-
-
-def _kind(value: Any) -> str:
-    return "null" if value is None else f"{type(value).__name__} ({str(value)[:40]})"
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
