@@ -8,6 +8,7 @@ FOUR := .venv-transformers4
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip -qq --disable-pip-version-check install -c constraints.txt
 PYTEST_ARGS ?=
+DEMO_ARGS ?=
 BENCH_ARGS ?=
 FUZZ_ARGS ?= -max_total_time=300
 
@@ -24,8 +25,8 @@ help: ## Show this list
 
 setup: $(VENV)/dev.stamp ## Install everything for development into .venv
 
-demo: $(VENV)/demo.stamp ## Train a small summarizer with BERTScore as its validation metric
-	$(BIN)/python examples/lightning_summarizer/train.py
+demo: $(VENV)/demo.stamp ## Train a small summarizer with BERTScore as its validation metric (DEMO_ARGS="metric.idf=true")
+	$(BIN)/python examples/lightning_summarizer/train.py $(DEMO_ARGS)
 
 test: $(VENV)/dev.stamp ## Run the quick tests (PYTEST_ARGS="-k idf" chooses)
 	$(BIN)/python -m pytest -m "not slow and not hub" $(PYTEST_ARGS)

@@ -566,7 +566,7 @@ def test_no_file(side: str, run: Run, files: Path) -> None:
             "bad.jsonl",
             "{}\n",
             [],
-            "'bad.jsonl', line 1 has the keys ; wanted the name of one of them",
+            "'bad.jsonl', line 1 has the keys none; wanted the name of one of them",
         ),
     ],
 )

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 import bertscore_tm
-from bertscore_tm import BERTScore, BERTScoreWarning, names, places
+from bertscore_tm import BERTScore, BERTScoreError, BERTScoreWarning, names, places
 from bertscore_tm.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -74,8 +75,8 @@ def test_every_block_of_the_readme_runs(hub: None, known: dict[str, Any]) -> Non
     space = dict(known)
     ran = 0
     for block in blocks(ROOT / "README.md", "python"):
-        if block.strip() == 'self.log("val_bertscore", self.bertscore)':
-            continue  # the line itself: it stands in the class below
+        if block.strip() == 'self.log("val_bertscore", self.bertscore)' or "_idx=0" in block:
+            continue  # the line itself stands in the class below; the other has a test of its own
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(block, "README.md", "exec"), space)
         for line in re.findall(r"^print\(.*# (tensor.*)$", block, re.M):
@@ -170,6 +171,55 @@ def test_logging_a_dict_resets(hub: None, known: dict[str, Any], tmp_path: Path)
     trainer.fit(Module(), loader, loader)
     assert logged[0] < 0.9
     assert logged[1] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_validation_loaders(hub: None, known: dict[str, Any], tmp_path: Path) -> None:
+    """The block on loaders (C-52): each loader has its own number, every epoch."""
+    import lightning
+
+    space: dict[str, Any] = {**known, "torch": torch, "BERTScore": BERTScore}
+    (block,) = (b for b in blocks(ROOT / "README.md", "python") if "dataloader_idx" in b)
+    logged = []
+
+    class Module(lightning.LightningModule):
+        exec(compile(block.replace("super().__init__()", "init(self)"), "README.md", "exec"),
+             space | {"init": lightning.LightningModule.__init__}, locals())  # fmt: skip
+
+        def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+            return sum(p.sum() for p in self.layer.parameters())  # type: ignore[return-value]
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.layer.parameters(), lr=0.1)
+
+        def on_validation_end(self) -> None:
+            names = [f"val_bertscore/dataloader_idx_{i}" for i in range(2)]
+            logged.append([float(self.trainer.callback_metrics[name]) for name in names])
+
+    preds = [["two cats sleep", "rain fell", "the dog ran"], ["a dog", "hello world"]]
+    targets = [["two cats", "rain fell on the town", "a dog ran home"], ["the cat", "hello"]]
+    loaders = [
+        torch.utils.data.DataLoader(
+            [{"preds": p, "summary": t, "id": i} for i, (p, t) in enumerate(zip(*rows))],  # type: ignore[arg-type]
+            batch_size=2,
+        )
+        for rows in zip(preds, targets)
+    ]
+    module = Module()
+    module.layer = torch.nn.Linear(1, 1)
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    trainer = lightning.Trainer(
+        accelerator="cpu", max_epochs=2, default_root_dir=tmp_path, num_sanity_val_steps=0, **quiet
+    )
+    trainer.fit(module, torch.utils.data.DataLoader(range(2)), loaders)  # type: ignore[arg-type]
+    wanted = [
+        float(bertscore_tm.bert_score(p, t, "minilm")["f1"].mean()) for p, t in zip(preds, targets)
+    ]
+    assert logged == [pytest.approx(wanted, abs=1e-6)] * 2
+
+    module.bertscores[1] = module.bertscores[0]
+    with pytest.raises(BERTScoreError, match="one metric for two data sets or loaders"):
+        trainer.validate(module, loaders, verbose=False)
 
 
 # ---------------------------------------------------------------- commands
