@@ -1293,6 +1293,10 @@ def test_the_default_device_of_the_process_plays_no_part(
     near(value, mean(wanted(idf=idf)))
 
 
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.1."),
+    reason="PyTorch 2.1 scripts no class with annotations that are strings",
+)
 def test_a_module_with_the_metric_is_scripted(make: Make) -> None:
     class Module(torch.nn.Module):
         def __init__(self) -> None:

@@ -61,6 +61,12 @@ def paths(tiny: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) 
     return path, str(other)
 
 
+# With gloo, PyTorch 2.1 at times never returns from destroy_process_group, which the scenarios
+# call.
+if torch.__version__.startswith("2.1."):
+    pytest.skip("PyTorch 2.1 hangs where a process group is destroyed", allow_module_level=True)
+
+
 @pytest.fixture(scope="module")
 def seen(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     return Seen(2, run(everything, 2, QUICK, paths, str(tmp_path_factory.mktemp("quick"))))
@@ -239,9 +245,8 @@ def test_a_head_that_is_random_on_each_rank_is_no_other_encoder(paths: Paths) ->
     states = []
     for seed in range(2):
         model = AutoModel.from_pretrained(paths[0])
-        torch.nn.init.normal_(
-            model.pooler.dense.weight, generator=torch.Generator().manual_seed(seed)
-        )
+        with torch.no_grad():
+            model.pooler.dense.weight.normal_(generator=torch.Generator().manual_seed(seed))
         metric = BERTScore(
             HuggingFaceEncoder(model, AutoTokenizer.from_pretrained(paths[0])), 2, reduction="none"
         )

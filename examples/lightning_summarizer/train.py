@@ -39,7 +39,7 @@ def run(cfg: DictConfig) -> float | None:
     check_training(cfg)
     if cfg.num_threads is not None:
         torch.set_num_threads(cfg.num_threads)
-    seed_everything(cfg.seed, workers=True, verbose=False)
+    seed_everything(cfg.seed, workers=True)
     trainer, module, data, callbacks = build(cfg)
     for logger in trainer.loggers:
         settings: Any = OmegaConf.to_container(cfg, resolve=True)

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import torch
 import transformers
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, constants, utils
 from transformers.utils import hub
 from transformers.utils import logging as hub_logging
 
@@ -38,6 +39,8 @@ _ADVICE = {
     "tokenizer": "; a checkpoint of a trainer that was not given its tokenizer has none: name that "
     "of the model it began with, as in HuggingFaceEncoder(folder, tokenizer='bert-base-uncased')"
 }
+
+_silent_until = 0.0  # when to ask the hub again; negative: it has answered
 
 # The settings of `_quiet` are those of the process.
 loading_lock = threading.RLock()
@@ -114,12 +117,29 @@ def hub_files(source: Source, revision: str | None, commit: str | None) -> froze
     here = frozenset() if snapshot is None else frozenset(os.listdir(snapshot))
     if any(name.endswith(".safetensors") for name in here):
         return here
-    if is_offline_mode():
+    if not _hub_answers():
         return here or None
     try:
         return _listed_files(source.location, commit or revision)
     except Exception:  # noqa: BLE001 - of the network, whatever: loading will say it
         return None
+
+
+def _hub_answers() -> bool:
+    """Whether the hub can be reached. Asked once, or again a minute after it could not."""
+    global _silent_until
+    if is_offline_mode() or monotonic() < _silent_until:
+        return False
+    if _silent_until < 0:  # it has answered
+        return True
+    try:
+        session = utils.get_session()  # type: ignore[attr-defined]  # in all versions, lazily
+        session.head(constants.ENDPOINT, timeout=10)  # any answer will do
+    except Exception:  # noqa: BLE001 - of whichever library asks
+        _silent_until = monotonic() + 60
+        return False
+    _silent_until = -1.0
+    return True
 
 
 @lru_cache(maxsize=16)
@@ -168,6 +188,8 @@ def _load(what: str, source: Source, factory: Any, revision: str | None, **optio
     """Load a part of an encoder, without a word on the screen."""
     if revision is not None:
         options["revision"] = revision
+    if not (source.folder or _hub_answers()):
+        options["local_files_only"] = True  # else each file is asked for again and again
     try:
         undisturbed_cpu = undisturbed(torch.device("cpu"))
         with loading_lock, _quiet(), undisturbed_cpu, untouched_randomness():

@@ -64,8 +64,10 @@ def blame(setting: str) -> Iterator[None]:
 
 def nearest(name: object, names: Iterable[str]) -> str:
     """The end of a message that offers the nearest of some names, or nothing if none is near."""
-    found = get_close_matches(str(name), list(names), 1, 0.5)
-    return f"; did you mean {found[0]}?" if found else ""
+    # Of keys, "model.name", the last part counts: the others are the same.
+    last = {each.rpartition(".")[2]: each for each in names}
+    found = get_close_matches(str(name).rpartition(".")[2], list(last), 1, 0.5)
+    return f"; did you mean {last[found[0]]}?" if found else ""
 
 
 def offered(name: str, names: Sequence[str]) -> str:

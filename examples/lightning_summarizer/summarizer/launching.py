@@ -120,6 +120,7 @@ def start_quietly() -> None:
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).* is deprecated")
     warnings.filterwarnings("ignore", message=r".*does not have many workers")
     logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(_is_news)
+    logging.getLogger("lightning.fabric.utilities.seed").setLevel(logging.WARNING)
 
 
 def _is_news(record: logging.LogRecord) -> bool:

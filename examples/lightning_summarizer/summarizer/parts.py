@@ -123,7 +123,7 @@ def _check_checkpoint(cfg: DictConfig, trainer: Trainer, module: Summarizer) -> 
     """Refuse weights of another model, and a training that is at its end."""
     name = cfg.checkpoint
     try:
-        saved = torch.load(Path(name), map_location="cpu", weights_only=True, mmap=True)
+        saved = torch.load(str(name), map_location="cpu", weights_only=True, mmap=True)
         odd = _differences(saved["state_dict"], module.state_dict())
     except (RuntimeError, LookupError, TypeError, EOFError, pickle.UnpicklingError) as error:
         if zipfile.is_zipfile(name) and isinstance(error, pickle.UnpicklingError):
