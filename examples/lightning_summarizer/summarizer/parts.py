@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
