@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .alignment import AlignedPair, AlignedText, AlignedToken, Alignment
+from .checks import spelled
 from .encoder import Encoder
 from .engine import TokenizedText
 from .errors import InvalidTypeError, InvalidValueError
@@ -102,8 +103,8 @@ def explain_rows(
     """
     if len(pipeline.layers) != 1:
         raise InvalidValueError(
-            f"got {len(pipeline.layers)} layers to explain; wanted one: num_layers={{one of "
-            f"{', '.join(map(str, pipeline.layers))}}}"
+            f"got {len(pipeline.layers)} layers to explain; wanted one, such as "
+            f"{spelled('num_layers', pipeline.layers[0])}"
         )
     scores, matched, weigh = match_and_score(pipeline, rows, device)
     values = [scores[name].tolist() for name in SCORE_NAMES]

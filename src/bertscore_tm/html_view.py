@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import TYPE_CHECKING
 
-from .alignment import AlignedPair, AlignedText, AlignedToken, Alignment
 from .levels import LEVELS, floor_of, level_of
 from .segments import Segment, isolated, segments_of
+
+if TYPE_CHECKING:
+    from .alignment import AlignedPair, AlignedText, AlignedToken, Alignment
 
 _ORANGE, _BLUE = "230 115 0", "25 110 225"
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from .alignment import AlignedPair, AlignedText
+if TYPE_CHECKING:
+    from .alignment import AlignedPair, AlignedText
+
 
 LEVELS = 10  # the highest; 0 is the lowest
 

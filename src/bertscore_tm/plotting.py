@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .alignment import AlignedText, Alignment
 from .errors import MissingPackageError
+
+if TYPE_CHECKING:
+    from .alignment import AlignedText, Alignment
 
 _INCH = 0.32  # of a token
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .alignment import AlignedText
 from .spans import belongs_to_last
+
+if TYPE_CHECKING:
+    from .alignment import AlignedText
 
 
 class Segment(NamedTuple):

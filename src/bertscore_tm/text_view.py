@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from .alignment import AlignedPair, AlignedText, Alignment
 from .decoding import shown
 from .levels import LEVELS, floor_of, level_of
 from .segments import isolated, segments_of
+
+if TYPE_CHECKING:
+    from .alignment import AlignedPair, AlignedText, Alignment
 
 # Of the 256 colours of terminals, from orange (least alike) over grey to blue, behind black text.
 _COLORS = (208, 214, 215, 222, 223, 254, 195, 153, 117, 75, 69)
