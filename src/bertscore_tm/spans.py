@@ -55,13 +55,17 @@ def spans_by_letters(text: str, pieces: Sequence[str]) -> list[Span | None]:
     """Spans of pieces that follow each other in a text, found by their letters.
 
     For tokenizers that cannot say it. A piece that is not there as it is written, in lower or upper
-    case, gets None.
+    case, gets None; one that is white space only is empty.
     """
     folded = text.lower() if len(text.lower()) == len(text) else text
     spans: list[Span | None] = []
     place = 0
     for piece in map(plain_piece, pieces):
-        places = [each.find(piece, place) for each in (text, folded)] if piece else []
+        if not piece.strip():  # white space only
+            at = place + len(text[place:]) - len(text[place:].lstrip())
+            spans.append((at, at))
+            continue
+        places = [each.find(piece, place) for each in (text, folded)]
         found = min((where for where in places if where >= 0), default=-1)
         # What is far away is another occurrence: the text between would have had tokens.
         if found < 0 or len(text[place:found].split()) > 1:
