@@ -205,7 +205,7 @@ def test_halves_of_characters_can_be_written(tiny: Tiny, tmp_path: Path) -> None
 
 
 def test_references_without_a_score_are_folded(tiny: Tiny) -> None:
-    made = explain(PRED, [REF, "a"], tiny("bert"), 2, multi_reference="best_f1")
+    made = explain(PRED, [PRED, REF], tiny("bert"), 2, multi_reference="best_f1")
     html = made.to_html()
     assert html.count("<details open>") == 1
     assert html.count("<details>") == 1

@@ -184,15 +184,15 @@ def side(text: str, *tokens: tuple[int | None, int | None], lost: int = 0) -> Al
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_segments_lose_nothing(tiny: Tiny, kind: str, script: str) -> None:
+    if (kind, script) == ("t5-bytes", "markers"):
+        pytest.skip("what its tokens decode to is not this text: not all places are known")
     text = SCRIPTS[script]
     encoder = HuggingFaceEncoder(tiny(kind))
     spans = [s if s is not None else (None, None) for s in spans_of(encoder, text)]
     (tokens,) = encoder.tokenize([text])
-    if any(a is None and counts for (a, _), counts in zip(spans, tokens.token_mask)):
-        pytest.skip("not all places are known")
+    assert len(tokens.ids) == len(spans)
     found = segments_of(side(text, *spans))
-    added = [i for i, (a, _) in enumerate(spans) if a is None]
-    shown = [s for s in found if not set(s.tokens) & set(added)]
+    shown = [s for s in found if not s.added]
     assert "".join(s.text for s in shown) == text
     assert sorted(i for s in found for i in s.tokens) == list(range(len(spans)))
     place = 0
@@ -215,6 +215,16 @@ def test_what_was_cut_off_is_said() -> None:
     assert [(s.text, s.cut) for s in left] == [("a bc ", True), ("d", False)]
     none = segments_of(side(" a ", (1, 2)))
     assert [s.cut for s in none] == [False] * 3
+
+
+def test_tokens_that_are_added_stand_around_the_text(tiny: Tiny) -> None:
+    encoder = HuggingFaceEncoder(tiny("mbart"))  # its language code has a weight
+    spans = [s or (None, None) for s in spans_of(encoder, "a dog")]
+    found = segments_of(side("a dog", *spans))
+    assert [s.added for s in found] == [False] * 3 + [True] * 2
+    assert "".join(s.text for s in found[:3]) == "a dog"
+    nothing = segments_of(side("  ", (None, None), (None, None)))
+    assert [(s.text, s.added) for s in nothing] == [("[X]", True), ("[X]", True), ("  ", False)]
 
 
 def test_without_places_tokens_follow_each_other() -> None:

@@ -38,7 +38,7 @@ _STYLE = (
     ".bsa output{display:block;min-height:1.5em;white-space:pre-wrap}"
     ".bsa [data-i]{cursor:default;border-radius:2px;background:linear-gradient(var(--l),var(--l))"
     " bottom/calc(100% - 2px) 2px no-repeat,var(--t,transparent);--l:rgb(128 128 128/.6)}"
-    ".bsa .special{font-size:.7em;opacity:.6;margin:0 .4em}"
+    ".bsa bdi{font-size:.7em;opacity:.6;margin:0 .4em}"
     ".bsa .cut{opacity:.45;text-decoration:line-through}"
     ".bsa [data-i]:focus{outline:2px solid}"
     ".bsa .on{outline:2px solid rgb(230 0 120);z-index:1}"
@@ -134,17 +134,15 @@ def _segment(
     tokens = [side.tokens[i] for i in segment.tokens]
     level = level_of(side, segment.tokens, floor)
     matches = dict.fromkeys(str(t.match) for t in tokens if t.match is not None)
-    added = all(token.special and token.start is None for token in tokens)
-    kind = "special" if all(token.special for token in tokens) else f"s{level}"
     title = "\n".join(_title(token, other, score) for token in tokens)
     found = {
-        "class": kind if level is not None or kind == "special" else "",
+        "class": "" if level is None else f"s{level}",
         "data-i": " ".join(map(str, segment.tokens)),
         "data-m": " ".join(matches),
         "title": title,
     }
     marks = "".join(f' {name}="{_safe(value)}"' for name, value in found.items() if value)
-    tag = "bdi" if added else "span"  # not of the text: it has no say in its direction
+    tag = "bdi" if segment.added else "span"  # not of the text: it has no say in its direction
     return f'<{tag} tabindex="0"{marks}>{text or "␣"}</{tag}>'
 
 

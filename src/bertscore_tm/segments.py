@@ -18,30 +18,32 @@ class Segment(NamedTuple):
         text: its characters.
         tokens: the places of its tokens; none: what stands between tokens.
         cut: whether it lies beyond what the encoder was given.
+        added: whether it is a token that the text does not hold, such as ``[CLS]``.
     """
 
     text: str
     tokens: tuple[int, ...] = ()
     cut: bool = False
+    added: bool = False
 
 
 def segments_of(side: AlignedText) -> list[Segment]:
     """Cut a text at the borders of its tokens, without changing its order or losing a character.
 
     Tokens that no reader could tell apart share a segment: those of one character, and those that
-    would tear an accent, a vowel sign or an emoji from what it belongs to. Special tokens that
-    stand nowhere come before and after. Where the place of a token is not known, the tokens follow
+    would tear an accent, a vowel sign or an emoji from what it belongs to. Tokens that the
+    tokenizer adds come before and after. Where the place of a token is not known, the tokens follow
     each other with spaces.
     """
     tokens = list(enumerate(side.tokens))
-    added = [i for i, token in tokens if token.special and token.start is None]
-    if len(added) < sum(token.start is None for _, token in tokens):
-        return [part for i, token in tokens for part in (Segment(token.text, (i,)), Segment(" "))]
     placed = [(t.start, t.end, i) for i, t in tokens if t.start is not None and t.end is not None]
-    first = placed[0][2] if placed else 0
-    around = [[i for i in added if i < first], [i for i in added if i >= first]]
-    before, after = ([Segment(side.tokens[i].text, (i,)) for i in part] for part in around)
-    return [*before, *_covered(side, _clusters(side.text, placed)), *after]
+    first = placed[0][2] if placed else len(tokens)
+    within = tokens[first : placed[-1][2]] if placed else tokens
+    if any(t.start is None and not (t.special and not placed) for _, t in within):
+        return [part for i, token in tokens for part in (Segment(token.text, (i,)), Segment(" "))]
+    added = [Segment(token.text, (i,), added=True) for i, token in tokens if token.start is None]
+    before = [segment for segment in added if segment.tokens[0] < first]
+    return [*before, *_covered(side, _clusters(side.text, placed)), *added[len(before) :]]
 
 
 def _clusters(text: str, placed: list[tuple[int, int, int]]) -> list[tuple[int, int, list[int]]]:

@@ -63,13 +63,13 @@ def _side(
 
 
 def _running(side: AlignedText, floor: float, color: bool) -> str:
-    """The text with its tokens in colour; special tokens are left out, what was cut off is dim."""
+    """The text, its tokens in colour, without those that were added; what was cut off is dim."""
     parts = []
     for segment in segments_of(side):
         text = shown(segment.text)
         level = level_of(side, segment.tokens, floor)
-        if segment.tokens and all(side.tokens[i].start is None for i in segment.tokens):
-            text = "" if all(side.tokens[i].special for i in segment.tokens) else text
+        if segment.added:
+            continue
         if color and segment.cut:
             text = f"\x1b[2;9m{text}\x1b[0m"
         elif segment.cut:
