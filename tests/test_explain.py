@@ -389,3 +389,26 @@ def test_json_holds_everything(tiny: Tiny) -> None:
     columns = data["pairs"][0]["pred"]["tokens"]
     assert columns["text"] == [t.text for t in got.pred.tokens]
     assert columns["match"] == [t.match for t in got.pred.tokens]
+
+
+def test_a_custom_model_that_is_trained(tiny: Tiny) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(tiny("bert-dropout")).train()
+    encoder = HuggingFaceEncoder(model, AutoTokenizer.from_pretrained(tiny("bert-dropout")))
+    got = explain(PRED, REF, encoder, 2)
+    assert got.f1 == explain(PRED, REF, tiny("bert-dropout"), 2).f1
+    assert model.training
+    with torch.no_grad():
+        next(model.parameters()).mul_(-1.0)
+    after = explain(PRED, REF, encoder, 2)
+    assert after.f1 != got.f1
+    for i, token in enumerate(after.pred.tokens):  # the matrix is of these weights, too
+        if token.match is not None:
+            assert token.similarity == pytest.approx(after.similarity[i][token.match], abs=1e-6)
+
+
+def test_an_alignment_is_the_same_under_autocast(tiny: Tiny) -> None:
+    plain = explain(PRED, REF, tiny("bert"), 2, embedding_cache=0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert explain(PRED, REF, tiny("bert"), 2, embedding_cache=0) == plain
