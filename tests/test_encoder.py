@@ -242,14 +242,14 @@ def test_devices_that_are_not_here(device: Any) -> None:
 
 
 def test_a_bug_is_seen_as_a_bug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from bertscore_tm import cli
+    from bertscore_tm import cli, data_flags
 
     (tmp_path / "a.txt").write_text("a dog\n")
 
     def broken(*_: Any, **__: Any) -> Any:
         raise ValueError("not ours")
 
-    monkeypatch.setattr(cli, "read_texts", broken)
+    monkeypatch.setattr(data_flags, "read_texts", broken)
     with pytest.raises(ValueError, match="not ours"):
         cli.main(
             ["score", "-c", str(tmp_path / "a.txt"), "-r", str(tmp_path / "a.txt"), "-m", "minilm"]

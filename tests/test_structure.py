@@ -165,7 +165,20 @@ def test_matching_and_scoring_know_nothing_above_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["flags", "results", "cli", "settings", "checks", "references", "errors"]
+    "module",
+    [
+        "flags",
+        "results",
+        "cli",
+        "explain_command",
+        "alignment",
+        "text_view",
+        "html_view",
+        "settings",
+        "checks",
+        "references",
+        "errors",
+    ],
 )
 def test_help_needs_no_torch(module: str) -> None:
     """What the command line imports before there is something to score."""
@@ -201,8 +214,17 @@ def test_only_the_surface_imports_the_metric(module: str) -> None:
     assert "metric" not in own(module) or module in ("__init__", "collection", "cli"), module
 
 
-def test_the_function_does_not_need_the_metric() -> None:
-    assert "metric" not in below("functional")
+@pytest.mark.parametrize("module", ["functional", "explaining"])
+def test_the_functions_do_not_need_the_metric(module: str) -> None:
+    assert "metric" not in below(module)
+
+
+def test_an_alignment_is_plain_data() -> None:
+    """Whoever shows one needs neither an encoder nor PyTorch."""
+    for module in ("alignment", "text_view", "html_view", "plotting", "segments", "levels"):
+        brought = {name for one in {module, *below(module)} for name in others(one)}
+        assert not brought & {"torch", "transformers", "torchmetrics"}
+    assert others("plotting", lazy=False) & {*HEAVY} == set()
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -288,6 +310,7 @@ def test_public_names_are_sorted_and_complete() -> None:
         "HuggingFaceEncoder",
         "IdfTable",
         "Baseline",
+        "explain",
     } <= {*bertscore_tm.__all__}
     assert {*bertscore_tm.__all__} == {*bertscore_tm._HOMES, "__version__"}
     assert {*bertscore_tm.__all__} <= {*dir(bertscore_tm)}

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .alignment import Alignment
     from .baseline import Baseline
     from .collection import bert_score_collection
     from .encoder import Encoder, Tokens, Window
     from .errors import BERTScoreError, BERTScoreWarning
+    from .explaining import explain
     from .functional import bert_score
     from .huggingface import HuggingFaceEncoder
     from .idf import DocumentFrequencies, IdfTable
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 # Where each name comes from. PyTorch and transformers take seconds to import: they come with the
 # first name that needs them, and the command line shows its help without them.
 _HOMES = {
+    "Alignment": "alignment",
     "BERTScore": "metric",
     "BERTScoreError": "errors",
     "BERTScoreWarning": "errors",
@@ -42,10 +45,12 @@ _HOMES = {
     "Window": "encoder",
     "bert_score": "functional",
     "bert_score_collection": "collection",
+    "explain": "explaining",
     "release_memory": "memory",
 }
 
 __all__ = [
+    "Alignment",
     "BERTScore",
     "BERTScoreError",
     "BERTScoreWarning",
@@ -62,6 +67,7 @@ __all__ = [
     "__version__",
     "bert_score",
     "bert_score_collection",
+    "explain",
     "release_memory",
 ]
 

@@ -10,18 +10,19 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
 from ._version import __version__
-from .checks import FLAGS, spelled_as_flags
-from .decoding import KINDS, printable
-from .errors import BERTScoreError, InvalidValueError, TextFileError, file_errors
-from .flags import add_setting_flags, settings_of
+from .checks import spelled_as_flags
+from .data_flags import add_data_flags, read_data
+from .decoding import printable
+from .errors import BERTScoreError
+from .explain_command import add_explain
+from .flags import add_device_flag, add_setting_flags, pipeline_of
+from .output import add_output_flag, check_output, write_output
 from .results import FORMATS, Samples, System, format_of
-from .tables import QUOTING
-from .textfiles import join_references, read_texts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,10 +63,6 @@ def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
     )
 
 
-FLAGS.update(kind="--input-format", quoting="--quoting")
-FLAGS.update(column="--candidate-column, --reference-column", device="--device")
-
-
 class _Parser(argparse.ArgumentParser):
     """Its messages quote what was given, which may hold commands to the terminal."""
 
@@ -86,52 +83,13 @@ def _parser() -> argparse.ArgumentParser:
         ".csv and .tsv with a header, .json, .jsonl; each may end in .gz; - is standard input.",
     )
     score.set_defaults(command=_score)
-    _add_data_flags(score.add_argument_group("data"))
+    add_data_flags(score.add_argument_group("data"))
     settings = score.add_argument_group("settings")
     add_setting_flags(settings)
-    settings.add_argument(
-        "--device", metavar="NAME", help="cpu, cuda, cuda:1 ...; default: a GPU if there is one"
-    )
+    add_device_flag(settings)
     _add_output_flags(score.add_argument_group("output"))
+    add_explain(commands)
     return parser
-
-
-def _add_data_flags(group: Any) -> None:
-    group.add_argument(
-        "-c",
-        "--candidates",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="predictions; several files: several systems",
-    )
-    group.add_argument(
-        "-r",
-        "--references",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="references; several files: several a line",
-    )
-    group.add_argument(
-        "--candidate-column",
-        metavar="NAME",
-        help="column or key of the predictions in tables and JSON",
-    )
-    group.add_argument(
-        "--reference-column",
-        metavar="NAME",
-        help="column or key of the references (a list: several references)",
-    )
-    group.add_argument(
-        FLAGS["kind"], choices=KINDS, help="what the files are, whatever their names end in"
-    )
-    group.add_argument(
-        FLAGS["quoting"],
-        choices=QUOTING,
-        default="auto",
-        help="whether .tsv files quote cells as .csv files do (default: auto)",
-    )
 
 
 def _add_output_flags(group: Any) -> None:
@@ -145,113 +103,23 @@ def _add_output_flags(group: Any) -> None:
     group.add_argument(
         "--format", choices=tuple(FORMATS), help="default: what --output ends in, else text"
     )
-    group.add_argument(
-        "-o", "--output", metavar="FILE", help="write there instead of standard output"
-    )
+    add_output_flag(group)
     group.add_argument("--quiet", action="store_true", help="no progress bar, even on a terminal")
 
 
 def _score(options: argparse.Namespace) -> None:
-    if (options.candidates + options.references).count("-") > 1:
-        raise InvalidValueError("got - more than once; wanted standard input for one file only")
-    candidates = [[str(text) for text in _single(name, options)] for name in options.candidates]
-    references = join_references(
-        [_read(name, options.reference_column, options) for name in options.references],
-        options.references,
-    )
-    for name, texts in zip(options.candidates, candidates):
-        if len(texts) != len(references):
-            raise InvalidValueError(
-                f"{name!r} has {len(texts)} predictions for {len(references)} lines of "
-                "references; wanted the same number"
-            )
-    if not references:
-        raise InvalidValueError(
-            f"got no texts in {', '.join(map(repr, options.references))}; wanted one a line"
-        )
+    candidates, references = read_data(options)
     write = FORMATS[format_of(options.output, options.format)]
-    _check_output(options)
+    check_output(options)
     systems = []
-    signature, score = _scorer(options)
+    pipeline, device = pipeline_of(options, show=not options.quiet)
+    from .functional import score_rows
+    from .rows import read_rows
+
     for name, texts in zip(options.candidates, candidates):
-        systems.append(System(name, score(texts, references), texts, references))
+        scores = score_rows(pipeline, read_rows(texts, references), device)
+        systems.append(System(name, scores, texts, references))
     each = options.per_sample or options.texts or options.worst_first
     samples = Samples(options.texts, options.worst_first) if each else None
-    text = write(systems, signature, samples)
-    if options.output is None:
-        sys.stdout.write(text)
-    else:
-        with file_errors(options.output), open(options.output, "w", encoding="utf-8") as stream:
-            stream.write(text)
-
-
-def _check_output(options: argparse.Namespace) -> None:
-    """Notice before the work what would fail after it."""
-    output = options.output
-    if output is None:
-        if sys.stdout is None:  # the shell's >&-
-            raise TextFileError("standard output is closed; wanted an open one, or --output")
-        return
-    read: list[Any] = [*options.candidates, *options.references, options.idf, options.baseline_path]
-    if isinstance(options.model_name_or_path, str) and os.path.isdir(options.model_name_or_path):
-        read += [entry.path for entry in os.scandir(options.model_name_or_path)]
-    if "-" in read and sys.stdin is not None:
-        with suppress(OSError, ValueError):  # a stream without a file
-            read.append(sys.stdin.fileno())
-    if os.path.isfile(output) and any(
-        _same(output, name) for name in read if isinstance(name, (str, int)) and name is not True
-    ):
-        raise InvalidValueError(f"got {output!r} as --output, which is read; wanted another file")
-    if os.path.exists(output) and not os.path.isfile(output) and not os.path.isdir(output):
-        return  # a pipe must not be opened twice
-    try:
-        with file_errors(output):
-            open(output, "a", encoding="utf-8").close()
-    except ValueError as error:  # a NUL
-        raise InvalidValueError(
-            f"got {output!r} as --output ({error}); wanted the name of a file"
-        ) from error
-
-
-def _same(output: str, name: str | int) -> bool:
-    return os.path.exists(name) and os.path.samestat(os.stat(output), os.stat(name))
-
-
-def _read(name: str, column: str | None, options: argparse.Namespace) -> list[str | list[str]]:
-    return read_texts(name, column, kind=options.input_format, quoting=options.quoting)
-
-
-def _single(name: str, options: argparse.Namespace) -> list[str]:
-    texts = []
-    for number, text in enumerate(_read(name, options.candidate_column, options), 1):
-        if not isinstance(text, str):
-            got = f"{name!r}, row {number}: got a list"
-            raise InvalidValueError(f"{got}; wanted one prediction a line")
-        texts.append(text)
-    return texts
-
-
-def _scorer(
-    options: argparse.Namespace,
-) -> tuple[str, Callable[[list[str], list[list[str]]], dict[str, Any]]]:
-    """The signature of what the flags say, and what gives the scores of rows."""
-    from .functional import score_rows
-    from .idf import IdfTable
-    from .machine import usable_device
-    from .pipeline import Pipeline
-    from .rows import read_rows
-    from .settings import Settings
-    from .weighting import WEIGHTINGS, choose_weighting
-
-    settings = settings_of(options)
-    if isinstance(settings["idf"], str) and settings["idf"] not in WEIGHTINGS:
-        if not os.path.exists(settings["idf"]):
-            choose_weighting(settings["idf"])  # says which names there are
-        settings["idf"] = IdfTable.load(settings["idf"])
-    on_terminal = sys.stderr is not None and sys.stderr.isatty()
-    show = not options.quiet and on_terminal
-    pipeline = Pipeline(Settings(**settings, verbose=show))
-    device = usable_device(options.device)
-    return pipeline.signature(), lambda preds, target: score_rows(
-        pipeline, read_rows(preds, target), device
-    )
+    text = write(systems, pipeline.signature(), samples)
+    write_output(text, options.output)

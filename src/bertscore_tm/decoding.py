@@ -125,6 +125,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shown(text: str) -> str:
+    """A text for the terminal; of what cannot be seen the joiners stay, which shape words."""
+    return "".join(c if c in "\u200c\u200d" else printable(c) for c in text)
+
+
 def _bytes(name: str) -> bytes:
     if name == "-" and sys.stdin is None:  # the shell's <&-
         raise TextFileError("got - where standard input is closed; wanted an open one, or a file")

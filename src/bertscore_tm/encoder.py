@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from .errors import InvalidTypeError, InvalidValueError
+from .spans import Span, spans_by_letters
 
 
 class Window(NamedTuple):
@@ -134,6 +135,20 @@ class Encoder(ABC):
         """What the vocabulary calls tokens; where an encoder cannot say, their numbers."""
         return [str(i) for i in ids]
 
+    def spans(self, text: str) -> Sequence[Span | None]:
+        """Where each token of a text stands in it: start and end, in characters.
+
+        None for tokens that stand nowhere, such as ``[CLS]``, or of which that is not known. By
+        default they are looked for by their `pieces`.
+        """
+        (tokens,) = self.tokenize([text])
+        pieces = self.pieces(tokens.ids)
+        if pieces == [str(i) for i in tokens.ids]:  # these are no letters
+            return [None] * len(pieces)
+        counted = [i for i, counts in enumerate(tokens.token_mask) if counts]
+        found = dict(zip(counted, spans_by_letters(text, [pieces[i] for i in counted])))
+        return [found.get(i) for i in range(len(pieces))]
+
     def release(self) -> None:  # noqa: B027 - not every encoder holds something
         """Give back memory that the next text can take again."""
 
@@ -141,7 +156,7 @@ class Encoder(ABC):
 _WANTED = {str: "a text", Integral: "an integer", Iterable: "integers"}
 _REQUIRED = ("name", "version", "tokenizer_id", "depth", "tokenize", "hidden_states")
 _OPTIONAL: tuple[str, ...] = ("default_layers", "layer_is_guessed", "frozen", "identity", "limit")
-_OPTIONAL += ("overflow", "dtype", "sharing_key", "pieces", "release", "weights_digest")
+_OPTIONAL += ("overflow", "dtype", "sharing_key", "pieces", "spans", "release", "weights_digest")
 
 
 class _Adapted(Encoder):

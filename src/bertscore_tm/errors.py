@@ -47,6 +47,10 @@ class OutOfMemoryError(BERTScoreError, MemoryError):
     """Not even a single pair of texts fits into memory."""
 
 
+class MissingPackageError(BERTScoreError, ImportError):
+    """Something needs a package that is not installed."""
+
+
 class BERTScoreWarning(UserWarning):
     """Something in the data makes a score mean less than it seems to."""
 

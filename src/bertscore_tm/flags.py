@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
+from .checks import FLAGS
 from .settings import ABOUT, DEFAULTS, About
+
+if TYPE_CHECKING:
+    import torch
+
+    from .pipeline import Pipeline
+
+FLAGS.update(device="--device")
 
 
 def add_setting_flags(group: Any) -> None:
@@ -19,6 +29,36 @@ def add_setting_flags(group: Any) -> None:
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """The settings that were given as flags."""
     return {name: getattr(options, name) for name, about in ABOUT.items() if about.flag is not None}
+
+
+def add_device_flag(group: Any) -> None:
+    """Add the flag that says where to compute."""
+    group.add_argument(
+        "--device", metavar="NAME", help="cpu, cuda, cuda:1 ...; default: a GPU if there is one"
+    )
+
+
+def pipeline_of(options: argparse.Namespace, show: bool) -> tuple[Pipeline, torch.device]:
+    """What the flags say, ready to work, and where.
+
+    Args:
+        options: the flags.
+        show: a progress bar, if there is a terminal.
+    """
+    from .idf import IdfTable
+    from .machine import usable_device
+    from .pipeline import Pipeline
+    from .settings import Settings
+    from .weighting import WEIGHTINGS, choose_weighting
+
+    settings = settings_of(options)
+    if isinstance(settings["idf"], str) and settings["idf"] not in WEIGHTINGS:
+        if not os.path.exists(settings["idf"]):
+            choose_weighting(settings["idf"])  # says which names there are
+        settings["idf"] = IdfTable.load(settings["idf"])
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    pipeline = Pipeline(Settings(**settings, verbose=show and on_terminal))
+    return pipeline, usable_device(options.device)
 
 
 def _argument(about: About, default: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,9 +11,11 @@ from torch import Tensor
 from .diagnosis import collect_facts
 from .errors import InvalidTypeError
 from .machine import usable_device
+from .pairs import Matched
 from .pipeline import Pipeline
 from .references import EMPTY
 from .rows import References, Rows, Texts, read_rows
+from .scoring import Weigh
 from .settings import ABOUT, Settings, refuse_unknown
 from .syncing import alone, epoch_frequencies
 
@@ -58,19 +61,28 @@ def bert_score(
         >>> [round(value, 4) for value in scores["f1"].tolist()]
         [0.6034, 0.8114]
     """
-    for name in options.keys() & {"score", "reduction", "sample_ids"}:
-        raise InvalidTypeError(
-            f"got {name}= for bert_score, which returns all three scores of each row; wanted "
-            f"BERTScore({name}=...) or none"
-        )
-    refuse_unknown(options, list(ABOUT))
+    refuse_options(options, "bert_score, which returns all three scores of each row")
     rows = read_rows(preds, target)
     where = usable_device(device)
     return score_rows(Pipeline(Settings(model_name_or_path, num_layers, **options)), rows, where)
 
 
+def refuse_options(options: Mapping[str, object], asker: str) -> None:
+    """Raise InvalidTypeError for options that a function of rows does not have."""
+    for name in options.keys() & {"score", "reduction", "sample_ids"}:
+        raise InvalidTypeError(f"got {name}= for {asker}; wanted BERTScore({name}=...) or none")
+    refuse_unknown(options, list(ABOUT))
+
+
 def score_rows(pipeline: Pipeline, rows: Rows, device: torch.device) -> dict[str, Tensor]:
     """The way from rows to their scores, as `bert_score` returns them."""
+    return match_and_score(pipeline, rows, device)[0]
+
+
+def match_and_score(
+    pipeline: Pipeline, rows: Rows, device: torch.device
+) -> tuple[dict[str, Tensor], Matched, Weigh]:
+    """The scores of rows, and what they were made of: best matches, and weights of tokens."""
     with torch.no_grad():
         matched = pipeline.match(rows, device)
         frequencies = None
@@ -82,4 +94,4 @@ def score_rows(pipeline: Pipeline, rows: Rows, device: torch.device) -> dict[str
         pipeline.warn(collect_facts(scores[:, 0, 0] == EMPTY, counts.sum(0)))
         answer = pipeline.answer(pipeline.finish(scores), None, "none")
     assert isinstance(answer, dict)
-    return answer
+    return answer, matched, pipeline.weigh(frequencies)

@@ -17,6 +17,7 @@ from .names import Source, tuned_layer
 from .places import find_place
 from .pretrained import CustomModel, NamedModel
 from .settings import ABOUT
+from .spans import Span
 from .tokenizing import Tokenizer
 
 
@@ -185,6 +186,11 @@ class HuggingFaceEncoder(Encoder):
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What the vocabulary calls tokens, with its own marks such as ``##`` or ``Ġ``."""
         return self.tokenizer.pieces(ids)
+
+    def spans(self, text: str) -> Sequence[Span | None]:
+        """Where each token of a text stands in it; see `Encoder.spans`."""
+        found = self.tokenizer.spans(text)
+        return super().spans(text) if found is None else found
 
     def release(self) -> None:
         """Give back the weights, unless others use them; the next text loads them again."""

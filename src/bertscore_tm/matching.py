@@ -145,6 +145,31 @@ def best_similarity(a: Tensor, b: Tensor, a_open: Tensor, b_open: Tensor) -> tup
     return torch.cat(best_a, dim=1), best_b
 
 
+def cosines(a: Tensor, b: Tensor) -> Tensor:
+    """All that `best_similarity` looks through, of one pair.
+
+    Args:
+        a: hidden states of one side, any float dtype, ``[n, dim]``.
+        b: hidden states of the other side, ``[m, dim]``.
+
+    Returns:
+        float32 ``[n, m]`` in [-1, 1].
+    """
+    return (unit_vectors(a) @ unit_vectors(b).T).clamp_(-1.0, 1.0)
+
+
+def first_best(cosine: Tensor, is_open: Tensor) -> Tensor:
+    """The first open column with the largest value of each row, -1 where none is open.
+
+    Args:
+        cosine: ``[n, m]``.
+        is_open: bool ``[m]``.
+    """
+    if not bool(is_open.any()):
+        return torch.full(cosine.shape[:1], -1, dtype=torch.int64, device=cosine.device)
+    return cosine.masked_fill(~is_open, -2.0).argmax(1)
+
+
 def match_pairs(
     texts: TokenVectors, preds: Tensor, refs: Tensor, match_special_tokens: bool = True
 ) -> Matches:

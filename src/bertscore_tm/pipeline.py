@@ -21,7 +21,7 @@ from .pairs import Matched, match_rows
 from .plan import Plan
 from .references import EMPTY, SCORE_NAMES, over_references
 from .rows import Rows
-from .scoring import score_pairs
+from .scoring import Weigh, score_pairs
 from .weighting import checked_weights
 
 
@@ -49,6 +49,12 @@ class Pipeline(Plan):
 
     forward = match  # what torchmetrics' FeatureShare looks for in something that is shared
 
+    def weigh(self, frequencies: DocumentFrequencies | None = None) -> Weigh:
+        """The weights of tokens; ``frequencies`` as in `score`."""
+        if self.weights is None:
+            return checked_weights(self.weighting, self.encoder, frequencies)
+        return self.weights
+
     def score(
         self, matched: Matched, frequencies: DocumentFrequencies | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -61,10 +67,8 @@ class Pipeline(Plan):
         Returns:
             float32 ``[rows, layers, 3]``, and the counts of the rows with what is weightless.
         """
-        weights = self.weights
-        if weights is None:
-            weights = checked_weights(self.weighting, self.encoder, frequencies)
-        scores, weightless = score_pairs(matched.matches, weights, float(self.settings.beta))
+        weigh, beta = self.weigh(frequencies), float(self.settings.beta)
+        scores, weightless = score_pairs(matched.matches, weigh, beta)
         joined = over_references(scores, matched.references, self.settings.multi_reference)
         row = torch.arange(len(joined), device=joined.device)
         pair_row = row.repeat_interleave(matched.references.long())

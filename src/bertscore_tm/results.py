@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from .decoding import kind_of, printable
+from .decoding import kind_of, printable, shown
 from .errors import InvalidValueError
 from .references import SCORE_NAMES
 
@@ -75,17 +75,12 @@ def _as_text(systems: Sequence[System], signature: str, samples: Samples | None)
                 values = {name: columns[layer + name][row] for name in SCORE_NAMES}
                 lines.append(f"{row + 1:>5}  {label}{_scores(values)}")
             if samples and samples.texts:
-                lines.append(f"       prediction  {_shown(system.candidates[row])}")
-                lines += [f"       reference   {_shown(r)}" for r in system.references[row]]
+                lines.append(f"       prediction  {shown(system.candidates[row])}")
+                lines += [f"       reference   {shown(r)}" for r in system.references[row]]
         means = system.means()
         for layer, label in labels.items():
             lines.append(label + _scores({name: means[layer + name] for name in SCORE_NAMES}))
     return "\n".join([*lines, signature]) + "\n"
-
-
-def _shown(text: str) -> str:
-    """A text for the terminal; of what cannot be seen the joiners stay, which shape words."""
-    return "".join(c if c in "\u200c\u200d" else printable(c) for c in text)
 
 
 def _scores(values: dict[str, float]) -> str:

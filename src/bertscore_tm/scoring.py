@@ -28,6 +28,27 @@ def equal_weights(token: Tensor) -> Tensor:
     return torch.ones(token.shape, dtype=widest_float(token.device), device=token.device)
 
 
+def token_weights(
+    side: Side, weigh: Weigh = equal_weights
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The weight of each token, and what is needed to make shares of them.
+
+    Returns:
+        The weights, ``[tokens]``; the pair of each token, ``[tokens]``; what the weights of each
+        pair add up to, positive, ``[pairs]``; and which pairs had tokens whose weights are all
+        zero, bool ``[pairs]``: these are weighted equally.
+    """
+    length = side.length.long()
+    pair = torch.repeat_interleave(torch.arange(len(length), device=length.device), length)
+    weight = weigh(side.token)
+    total = weight.new_zeros(len(length)).index_add_(0, pair, weight)
+    tiny = torch.finfo(total.dtype).tiny  # below it numbers lose their digits
+    weightless = (total < tiny) & (length > 0)
+    weight = weight.masked_fill(weightless[pair], 1.0)
+    total = torch.where(weightless, length.to(total.dtype), total).clamp_min(tiny)
+    return weight, pair, total, weightless
+
+
 def weighted_mean(side: Side, weigh: Weigh = equal_weights) -> tuple[Tensor, Tensor]:
     """Mean of the best similarities of each pair.
 
@@ -39,17 +60,10 @@ def weighted_mean(side: Side, weigh: Weigh = equal_weights) -> tuple[Tensor, Ten
         The means, ``[pairs, layers]``, undefined where a pair has no tokens; and which pairs had
         tokens whose weights are all zero, bool ``[pairs]``: these were weighted equally.
     """
-    length = side.length.long()
-    pair = torch.repeat_interleave(torch.arange(len(length), device=length.device), length)
-    weight = weigh(side.token)
-    total = weight.new_zeros(len(length)).index_add_(0, pair, weight)
-    tiny = torch.finfo(total.dtype).tiny  # below it numbers lose their digits
-    weightless = (total < tiny) & (length > 0)
-    weight = weight.masked_fill(weightless[pair], 1.0)
-    total = torch.where(weightless, length.to(total.dtype), total)
-    summed = weight.new_zeros(len(length), side.similarity.shape[1])
+    weight, pair, total, weightless = token_weights(side, weigh)
+    summed = weight.new_zeros(len(side.length), side.similarity.shape[1])
     summed.index_add_(0, pair, side.similarity.to(weight.dtype) * weight[:, None])
-    return summed / total[:, None].clamp_min(tiny), weightless
+    return summed / total[:, None], weightless
 
 
 def f_beta(precision: Tensor, recall: Tensor, beta: float = 1.0) -> Tensor:

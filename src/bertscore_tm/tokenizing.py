@@ -13,6 +13,7 @@ from .encoder import Tokens, Window
 from .errors import InvalidValueError
 from .halves import text_config
 from .settings import ABOUT
+from .spans import Span, settled_spans, spans_by_decoding
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit declare numbers near 1e30
 _AT_ONCE = 1_000  # texts; tokenizers return much beside the ids: offsets, pieces, masks
@@ -70,6 +71,41 @@ class Tokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What the vocabulary calls tokens, with its own marks such as ``##`` or ``Ġ``."""
         return [str(piece) for piece in self._tokenizer.convert_ids_to_tokens(list(ids))]
+
+    def spans(self, text: str) -> list[Span | None] | None:
+        """Where each token of a text stands in it: start and end, in characters.
+
+        None for the special tokens around it; None for all where nobody can say: a slow tokenizer
+        does not know, and what its tokens decode to may be another text.
+        """
+        clean = _encodable(text.strip())
+        if len(clean) != len(text.strip()):  # halves of a character have met
+            return None
+        (ids,) = self._ids([self._space + clean if clean else ""], False)
+        told = getattr(self._tokenizer, "is_fast", False)
+        before = len(self._space) if told else 0
+        spaced = self._space + clean
+        found = self._told_spans(spaced) if told else self._decoded_spans(ids, clean)
+        if found is None or len(found) != len(ids):
+            return None
+        shift = len(text) - len(text.lstrip()) - before
+        moved = [(max(0, start + shift), max(0, end + shift)) for start, end in found]
+        body = settled_spans(text, moved, self.pieces(ids))
+        lost = self._tokens(ids).lost
+        left = getattr(self._tokenizer, "truncation_side", "right") == "left"
+        kept = body[lost:] if left else body[: len(body) - lost]
+        return [*(None for _ in self._before), *kept, *(None for _ in self._after)]
+
+    def _told_spans(self, text: str) -> list[Span]:
+        options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+        found = self._tokenizer(text, **options)["offset_mapping"] if text.strip() else []
+        return [(int(start), int(end)) for start, end in found]
+
+    def _decoded_spans(self, ids: list[int], text: str) -> list[Span] | None:
+        pieces = self.pieces(ids)
+        decode = self._tokenizer.convert_tokens_to_string
+        texts = [str(decode(pieces[: i + 1])) for i in range(len(pieces))]
+        return spans_by_decoding(texts) if texts and texts[-1] == text else None
 
     @staticmethod
     def lacks_prefix_space(tokenizer: Any) -> bool:

@@ -1,0 +1,64 @@
+"""Where the results of a command go."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+from .errors import InvalidValueError, TextFileError, file_errors
+
+
+def add_output_flag(group: Any) -> None:
+    """Add the flag that names the file."""
+    group.add_argument(
+        "-o", "--output", metavar="FILE", help="write there instead of standard output"
+    )
+
+
+def write_output(text: str, name: str | None) -> None:
+    """Write a text to a file, or to standard output."""
+    if name is None:
+        sys.stdout.write(text)
+    else:
+        with file_errors(name), open(name, "w", encoding="utf-8") as stream:
+            stream.write(text)
+
+
+def check_output(options: argparse.Namespace) -> None:
+    """Notice before the work what would fail after it."""
+    output = options.output
+    if output is None:
+        if sys.stdout is None:  # the shell's >&-
+            raise TextFileError("standard output is closed; wanted an open one, or --output")
+        return
+    read: list[Any] = [
+        *(options.candidates or ()),
+        *(options.references or ()),
+        options.idf,
+        options.baseline_path,
+    ]
+    if isinstance(options.model_name_or_path, str) and os.path.isdir(options.model_name_or_path):
+        read += [entry.path for entry in os.scandir(options.model_name_or_path)]
+    if "-" in read and sys.stdin is not None:
+        with suppress(OSError, ValueError):  # a stream without a file
+            read.append(sys.stdin.fileno())
+    if os.path.isfile(output) and any(
+        _same(output, name) for name in read if isinstance(name, (str, int)) and name is not True
+    ):
+        raise InvalidValueError(f"got {output!r} as --output, which is read; wanted another file")
+    if os.path.exists(output) and not os.path.isfile(output) and not os.path.isdir(output):
+        return  # a pipe must not be opened twice
+    try:
+        with file_errors(output):
+            open(output, "a", encoding="utf-8").close()
+    except ValueError as error:  # a NUL
+        raise InvalidValueError(
+            f"got {output!r} as --output ({error}); wanted the name of a file"
+        ) from error
+
+
+def _same(output: str, name: str | int) -> bool:
+    return os.path.exists(name) and os.path.samestat(os.stat(output), os.stat(name))
