@@ -302,7 +302,7 @@ def test_a_row_of_files_has_the_score_of_score(
     columns = [Path(name).read_text().splitlines() for name in files[3:]]
     target = [list(row) for row in zip(*columns)]
     wanted = bert_score(preds, target, tiny("bert"), 2, idf=bool(idf))
-    assert got["f1"] == wanted["f1"][1].item()
+    assert got["f1"] == pytest.approx(wanted["f1"][1].item(), abs=1e-6)  # another batch
     assert got["pairs"][0]["pred"]["text"] == preds[1]
 
 
