@@ -29,7 +29,21 @@ class RankError(AssertionError):
     """A rank raised, died or did not end in time; the text says which and how."""
 
 
-def run(
+# What gloo says where the ranks could not connect at all: another process took the port meanwhile.
+UNCONNECTED = "Gloo connectFullMesh failed"
+
+
+def run(function: Callable[..., Any], processes: int, *args: Any, **options: Any) -> list[Any]:
+    """As `run_once`, and once more where the ranks could not connect, before anything was run."""
+    try:
+        return run_once(function, processes, *args, **options)
+    except RankError as error:
+        if UNCONNECTED not in str(error):
+            raise
+        return run_once(function, processes, *args, **options)
+
+
+def run_once(
     function: Callable[..., Any],
     processes: int,
     *args: Any,
