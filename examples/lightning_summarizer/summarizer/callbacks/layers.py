@@ -75,6 +75,7 @@ class Layers(Callback):
             "layer",
             "BERTScore F1",
             NOTE,
+            shaded=True,  # epochs of one layer do compare
         )
 
     def state_dict(self) -> dict[str, Any]:
