@@ -145,11 +145,15 @@ def test_settings_are_tried_before_the_model_is_made(
         ("~target", r"got no target; wanted a name"),
         ("~metric", r"got no metric; wanted metric=NAME"),
         ("predictions=???", r"got no predictions; wanted predictions=VALUE"),
+        (
+            "predictions=??? prediction=x.jsonl",
+            r"got no predictions, and prediction=x\.jsonl.*did you mean predictions=x\.jsonl\?",
+        ),
     ],
 )
 def test_a_wrong_setting_of_an_evaluation_is_named(override: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        check_evaluation(composed("predictions=x.jsonl", override, config="evaluate"))
+        check_evaluation(composed("predictions=x.jsonl", *override.split(), config="evaluate"))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +163,29 @@ def test_a_wrong_setting_of_an_evaluation_is_named(override: str, message: str) 
         ("model=tyni", r"got model=tyni; wanted one of bart_base, .*; did you mean tiny\?"),
         ("modle=tiny", r"got modle, which is no setting; did you mean model\?"),
         ("trainer.max_epoch=3", r"got trainer\.max_epoch, .*did you mean trainer\.max_epochs\?"),
+        (
+            "metric.num_layer=5",
+            r"got metric\.num_layer, which .*; did you mean metric\.num_layers\?",
+        ),
+        (
+            "model.name=x",
+            r"got model\.name, which this model does not have; wanted it together with "
+            r"model=bart_base, model=marian, model=pretrained or model=t5_small",
+        ),
+        (
+            "data.train=x.csv",
+            r"got data\.train, which this data does not have; wanted it together with data=files",
+        ),
+        (
+            "callbacks.layers.layers=5",
+            r"got callbacks\.layers, .* with callbacks=layers or callbacks=with_layers",
+        ),
+        (
+            "data.trian=x.csv",
+            r"got data\.trian, .*; did you mean data\.train, which data=files has\?",
+        ),
         ("optimizer.lr.x=3", r"got optimizer\.lr\.x, but optimizer\.lr has no settings of its own"),
+        ("~model.name", r"got ~model\.name, which is not there"),
         ("~calbacks", r"got ~calbacks, which is not there; did you mean callbacks\?"),
         ("metric.num_layers=[1,2", r"no viable alternative at input '\[1,2'"),
     ],
