@@ -10,9 +10,11 @@ import pytest
 import torch
 from commands import TINY, outcome, places
 from composing import composed, names
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from summarizer.errors import SettingError, blame, nearest, one_line
+from summarizer.launching import _remove_if_empty
 from summarizer.settings import check_evaluation, check_training
 from train import run
 
@@ -269,7 +271,35 @@ def test_a_command_ends_with_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     done = outcome("evaluate.py", "predictions=no.jsonl", folder=tmp_path)
     assert done.returncode == 1
+    assert not [path for path in tmp_path.glob("outputs/*/*") if path.parent.name != "data"]
     assert re.fullmatch(r"evaluate\.py: predictions=no\.jsonl is no file \(.*\)\n", done.stderr)
+
+
+def test_only_what_hydra_made_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def folder(name: str, log: str = "", **more: str) -> Path:
+        path = tmp_path / name
+        (path / ".hydra").mkdir(parents=True)
+        files = {"train.log": log, ".hydra/config.yaml": "a: 1", **more}
+        for file, text in files.items():
+            (path / file).write_text(text)
+        cfg = {"runtime": {"output_dir": str(path)}, "job": {"name": "train"}}
+        job = OmegaConf.create({**cfg, "output_subdir": ".hydra"})
+        monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
+        monkeypatch.setattr(HydraConfig, "get", lambda: job)
+        return path
+
+    for name, more in {"log": {"log": "x"}, "own": {"x.txt": ""}, "sub": {".hydra/x": ""}}.items():
+        kept = folder(name, **more)
+        before = sorted(kept.rglob("*"))
+        _remove_if_empty()
+        assert sorted(kept.rglob("*")) == before
+    kept = folder("here")
+    monkeypatch.chdir(kept)
+    _remove_if_empty()
+    assert (kept / ".hydra" / "config.yaml").is_file()
+    monkeypatch.chdir(tmp_path)
+    _remove_if_empty()
+    assert not kept.exists()
 
 
 @pytest.mark.slow
