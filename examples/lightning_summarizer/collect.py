@@ -1,6 +1,7 @@
 """Collect the jobs of a sweep: ``python collect.py multirun/NAME/DATE``.
 
-Writes ``runs.csv``, a row a job with the best one first, and ``heatmap.png`` (encoder by layer).
+Writes ``runs.csv``, a row a job with the best one first, and ``heatmap.png``: encoder by layer, or
+the jobs if they share both.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from pathlib import Path
 
 from summarizer.errors import EXPECTED, one_line
 from summarizer.pictures import heatmap
-from summarizer.reports import NOTE, aligned, without_twin
-from summarizer.sweeps import read_jobs, shown, summary, swept_keys, unfinished
+from summarizer.reports import aligned, without_twin
+from summarizer.sweeps import read_jobs, shown, summary, swept, swept_keys, unfinished
+
+UNLIKE_CELLS = "Scores of different layers or encoders do not compare: each has a scale of its own."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,8 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{summary(rows)}")
     if lacking := unfinished(folder):
         print(f"Without scores, because they failed or go on: job {', '.join(lacking)}")
-    several = len({row["layer"] for row in rows}) > 1
-    print(f"\n{folder / 'runs.csv'}\n{folder / 'heatmap.png'}{f' ({NOTE})' if several else ''}")
+    several = len({(row["encoder"], row["layer"]) for row in rows}) > 1
+    note = f" ({UNLIKE_CELLS})" if several else ""
+    print(f"\n{folder / 'runs.csv'}\n{folder / 'heatmap.png'}{note}")
     return 0
 
 
@@ -50,10 +54,17 @@ def _write(folder: Path, rows: Sequence[dict[str, str]]) -> None:
         table = csv.DictWriter(file, columns, restval="")
         table.writeheader()
         table.writerows(rows)
+    path = folder / "heatmap.png"
     encoders = list(dict.fromkeys(row["encoder"] for row in rows))
     layers = sorted({row["layer"] for row in rows}, key=_number)
-    values = [[_best(rows, encoder, layer) for layer in layers] for encoder in encoders]
-    heatmap(folder / "heatmap.png", encoders, layers, values, "layer", "BERTScore F1", NOTE)
+    if len(encoders) == len(layers) == 1:
+        compare = len({row["signature"] for row in rows}) == 1
+        values = [[float(row.get("f1") or "nan")] for row in rows]
+        names = [swept(row) or f"job {row['job']}" for row in rows]
+        heatmap(path, names, layers, values, "layer", "BERTScore F1", shaded=compare)
+    else:
+        values = [[_best(rows, encoder, layer) for layer in layers] for encoder in encoders]
+        heatmap(path, encoders, layers, values, "layer", "BERTScore F1", UNLIKE_CELLS)
 
 
 def _best(rows: Sequence[dict[str, str]], encoder: str, layer: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from summarizer.errors import SettingError, blame
 from summarizer.groups import find_configs
 from summarizer.launching import job, start, start_quietly
 from summarizer.pictures import heatmap
-from summarizer.reports import LAYERS, NOTE, SIGNATURE, aligned, write_tsv
+from summarizer.reports import LAYERS, NOTE, SIGNATURE, aligned, write_tsv, written
 from summarizer.settings import check_evaluation
 from torch import Tensor
 
@@ -36,6 +37,7 @@ def evaluate(cfg: DictConfig) -> float:
         FileNotFoundError: if there is no such file.
         SettingError: if a setting or a row will not do.
     """
+    began = time.time()
     start_quietly()
     check_evaluation(cfg)
     preds, targets = _read(cfg)
@@ -59,8 +61,8 @@ def evaluate(cfg: DictConfig) -> float:
         names = [row["layer"] for row in table]
         heatmap(folder / "layers.png", NAMES, names, values, "layer", "BERTScore", NOTE)
     note = f"{NOTE}\n\n" if len(table) > 1 else ""
-    text = f"{aligned(table)}\n\n{note}{metric.signature}\n\nFolder of the run: {folder}"
-    print(text, flush=True)
+    end = written(folder, began - 1)
+    print(f"{aligned(table)}\n\n{note}{metric.signature}\n\n{end}", flush=True)
     return max(float(row["f1"]) for row in table)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import hydra
 import torch
 from lightning import Trainer, seed_everything
-from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from omegaconf import DictConfig, OmegaConf
 from summarizer.callbacks import ScoreTable
 from summarizer.groups import find_configs
@@ -41,6 +40,7 @@ def run(cfg: DictConfig) -> float | None:
         torch.set_num_threads(cfg.num_threads)
     seed_everything(cfg.seed, workers=True)
     trainer, module, data, callbacks = build(cfg)
+    table = any(isinstance(part, ScoreTable) for part in callbacks)  # else Lightning prints one
     for logger in trainer.loggers:
         settings: Any = OmegaConf.to_container(cfg, resolve=True)
         logger.log_hyperparams({**settings, "signature": module.bertscore.signature})
@@ -49,15 +49,14 @@ def run(cfg: DictConfig) -> float | None:
         trainer.fit(module, data, ckpt_path=cfg.checkpoint)
         _say_if_stopped(trainer)
     elif cfg.task == "validate":
-        trainer.validate(module, data, ckpt_path=cfg.checkpoint)
-    best = _value(cfg, trainer, callbacks)  # a test forgets it
+        trainer.validate(module, data, ckpt_path=cfg.checkpoint, verbose=not table)
+    best = _value(cfg, trainer, table)  # a test forgets it
     if cfg.test or cfg.task == "test":
-        trainer.test(
-            module, data, ckpt_path=_tested(trainer) if cfg.task == "fit" else cfg.checkpoint
-        )
+        weights = _tested(trainer) if cfg.task == "fit" else cfg.checkpoint
+        trainer.test(module, data, ckpt_path=weights, verbose=not table)
     if trainer.is_global_zero:
         print(f"\n{run_report(cfg.paths.output_dir, began - 1)}", flush=True)
-    return best if best is not None else _value(cfg, trainer, callbacks)
+    return best if best is not None else _value(cfg, trainer, table)
 
 
 def _tested(trainer: Trainer) -> str | None:
@@ -81,13 +80,13 @@ def _say_if_stopped(trainer: Trainer) -> None:
             )
 
 
-def _value(cfg: DictConfig, trainer: Trainer, callbacks: Sequence[Callback]) -> float | None:
+def _value(cfg: DictConfig, trainer: Trainer, table: bool) -> float | None:
     """The score of the task, None before there is one.
 
     Of a training it is that of the best epoch, or of the last if no table is kept.
     """
     path = Path(cfg.paths.output_dir) / SCORES
-    if cfg.task == "fit" and any(isinstance(part, ScoreTable) for part in callbacks):
+    if cfg.task == "fit" and table:
         best = best_of(read_tsv(path), "val_bertscore", path)
         return None if best is None else float(best["val_bertscore"])
     value = trainer.callback_metrics.get(f"{'test' if cfg.task == 'test' else 'val'}_bertscore")

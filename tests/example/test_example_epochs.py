@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -39,14 +40,22 @@ def test_a_resumed_run_goes_on_with_its_tables(table: str, folder: Path) -> None
     assert after[:2] == before
 
 
-def test_a_checkpoint_is_validated_as_the_epoch_that_it_is(folder: Path) -> None:
+def test_a_checkpoint_is_validated_as_the_epoch_that_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     checkpoint = f"checkpoint={folder}/resumed/checkpoints/last.ckpt"
     new = folder / "validated"
     run(composed(*TINY, *LAYERS, "task=validate", checkpoint, *places(new, folder)))
     for table in ("scores.tsv", "layers.tsv"):
         rows, trained = read_tsv(new / table), read_tsv(folder / "resumed" / table)
-        assert [row["epoch"] for row in rows].count("2") == 1
-        assert rows[-1] == trained[-1]  # the same weights, the same scores
+        assert rows == trained[-1:]  # the same weights, the same scores, and no other epoch's
+    printed = capsys.readouterr().out
+    assert "\nOnly epoch: 2 (bertscore " in printed
+    (line,) = re.findall("^epoch 2: .*", printed, re.M)
+    assert (
+        re.findall(r"(\w+) -?\d", line)
+        == "epoch bertscore precision recall rougeL bleu chrf".split()
+    )
     texts = [path.name for path in (new / "predictions").iterdir()]
     assert texts == ["epoch_002.jsonl"]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -173,3 +176,27 @@ def test_nothing_is_said_of_the_weights(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pretrained(str(save("t5", folder)), 16, 8)
+
+
+@pytest.mark.slow
+def test_without_a_network_a_hub_name_fails_at_once() -> None:
+    """The library of the hub alone takes half a minute for each file: six times, with pauses."""
+    code = """
+import sys, time
+from summarizer.models import pretrained
+began = time.monotonic()
+try:
+    pretrained("no-one/no-model", 16, 8)
+except OSError as error:
+    print(error)
+print(round(time.monotonic() - began, 1))
+"""
+    nobody = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}
+    environment = {**os.environ, **nobody, "PYTHONPATH": os.pathsep.join(sys.path)}
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    said, seconds = done.stdout.splitlines()
+    assert said.startswith("got name=no-one/no-model, which cannot be loaded (")
+    assert float(seconds) < 15
+    assert "Retrying" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -107,6 +108,26 @@ def test_jobs_come_best_first_with_what_was_swept(
     assert "\nWithout scores, because they failed or go on: job 2\n" in printed
 
 
+def test_the_picture_of_a_sweep_shows_what_differs(tmp_path: Path, drawn: list[Figure]) -> None:
+    """The jobs by what was swept, or encoder by layer, without colours that would compare them."""
+    jobs = [([f"a={i}", "b=1"], f"0.{i}") for i in (1, 3, 2)]
+    sweep(tmp_path / "one", jobs)
+    sweep(tmp_path / "layers", jobs)
+    for job, layer in zip("012", "567", strict=True):
+        signature = SIGNATURE.replace("layers:5", f"layers:{layer}")
+        (tmp_path / "layers" / job / "signature.txt").write_text(signature)
+    assert collect.main([str(tmp_path / "one")]) == collect.main([str(tmp_path / "layers")]) == 0
+    one, layers = (figure.axes[0] for figure in drawn)
+    assert [label.get_text() for label in one.get_yticklabels()] == ["a=3", "a=2", "a=1"]
+    assert [text.get_text() for text in one.texts] == ["0.300", "0.200", "0.100"]
+    assert one.images[0].get_array()[:, 0].tolist() == pytest.approx([1, 0.5, 0])
+    assert [label.get_text() for label in layers.get_xticklabels()] == ["5", "6", "7"]
+    assert [text.get_text() for text in layers.texts] == ["0.100", "0.300", "0.200"]
+    assert layers.images[0].get_array().mask.all()
+    said = " ".join(drawn[1]._supxlabel.get_text().split())
+    assert said == collect.UNLIKE_CELLS
+
+
 def test_jobs_that_do_not_compare_are_said_to(tmp_path: Path) -> None:
     sweep(tmp_path, [(["metric.idf=true"], "0.2"), (["metric.idf=false"], "0.3")])
     assert "do not compare" not in summary(read_jobs(tmp_path))
@@ -153,6 +174,21 @@ def test_folders_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "holds no finished runs; wanted the folder of a sweep" in capsys.readouterr().err
 
 
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are saved."""
+    figures: list[Figure] = []
+    save = Figure.savefig
+
+    def savefig(self: Figure, *arguments: Any, **options: Any) -> None:
+        figures.append(self)
+        save(self, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    return figures
+
+
+@pytest.mark.parametrize("shaded", [False, True])
 @pytest.mark.parametrize(
     "rows, columns, note",
     [
@@ -165,19 +201,17 @@ def test_folders_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ],
 )
 def test_pictures_can_be_read(
-    rows: list[str], columns: list[str], note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rows: list[str],
+    columns: list[str],
+    note: str,
+    shaded: bool,
+    tmp_path: Path,
+    drawn: list[Figure],
 ) -> None:
     """No text overlaps another one, and none is cut by the edge or leaves its cell."""
-    drawn: list[Figure] = []
-    save = Figure.savefig
-
-    def savefig(self: Figure, *arguments: Any, **options: Any) -> None:
-        drawn.append(self)
-        save(self, *arguments, **options)
-
-    monkeypatch.setattr(Figure, "savefig", savefig)
     values = [[-0.123 - i - j for j in range(len(columns))] for i in range(len(rows))]
-    heatmap(tmp_path / "x.png", rows, columns, values, "layer", "BERTScore F1", note)
+    path = tmp_path / "x.png"
+    heatmap(path, rows, columns, values, "layer", "BERTScore F1", note, shaded=shaded)
     (figure,) = drawn
     (axes,) = figure.axes
     texts = [*axes.texts, axes.title, axes.xaxis.label, *axes.get_xticklabels()]
@@ -191,9 +225,27 @@ def test_pictures_can_be_read(
         assert not one.overlaps(other)
     cell = axes.get_window_extent().width / len(columns)
     assert all(text.get_window_extent().width < cell for text in axes.texts)
+    (image,) = axes.images
     for text in axes.texts:
-        shade = axes.images[0].cmap(axes.images[0].norm(float(text.get_text())))
-        assert contrast(shade[:3], 0.0 if text.get_color() == "black" else 1.0) > 4
+        x, y = map(int, text.get_position())
+        value = image.get_array()[y : y + 1, x]  # masked, and so white, where there is no colour
+        red, green, blue, opaque = image.cmap(image.norm(value))[0]
+        shade = (red, green, blue) if opaque else (1.0, 1.0, 1.0)
+        assert contrast(shade, 0.0 if text.get_color() == "black" else 1.0) > 4
+
+
+def test_each_column_of_a_picture_has_a_scale_of_its_own(
+    tmp_path: Path, drawn: list[Figure]
+) -> None:
+    values = [[0.1, 0.9, 0.5], [0.2, 0.8, 0.5], [0.3, math.nan, 0.5]]
+    names = ["a", "b", "c"]
+    for shaded in (True, False):
+        heatmap(tmp_path / "x.png", names, names, values, "layer", "F1", shaded=shaded)
+    coloured, plain = (figure.axes[0].images[0].get_array() for figure in drawn)
+    assert coloured[:, 0].tolist() == pytest.approx([0, 0.5, 1])
+    assert coloured[:, 1].tolist() == [1, 0, None]
+    assert coloured[:, 2].mask.all()  # all the same: nothing to show
+    assert plain.mask.all()
 
 
 def contrast(shade: tuple[float, ...], other: float) -> float:

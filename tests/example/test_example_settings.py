@@ -10,9 +10,11 @@ import pytest
 import torch
 from commands import TINY, outcome, places
 from composing import composed, names
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from summarizer.errors import SettingError, blame, nearest, one_line
+from summarizer.launching import _remove_if_empty
 from summarizer.settings import check_evaluation, check_training
 from train import run
 
@@ -145,11 +147,15 @@ def test_settings_are_tried_before_the_model_is_made(
         ("~target", r"got no target; wanted a name"),
         ("~metric", r"got no metric; wanted metric=NAME"),
         ("predictions=???", r"got no predictions; wanted predictions=VALUE"),
+        (
+            "predictions=??? prediction=x.jsonl",
+            r"got no predictions, and prediction=x\.jsonl.*did you mean predictions=x\.jsonl\?",
+        ),
     ],
 )
 def test_a_wrong_setting_of_an_evaluation_is_named(override: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        check_evaluation(composed("predictions=x.jsonl", override, config="evaluate"))
+        check_evaluation(composed("predictions=x.jsonl", *override.split(), config="evaluate"))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +165,29 @@ def test_a_wrong_setting_of_an_evaluation_is_named(override: str, message: str) 
         ("model=tyni", r"got model=tyni; wanted one of bart_base, .*; did you mean tiny\?"),
         ("modle=tiny", r"got modle, which is no setting; did you mean model\?"),
         ("trainer.max_epoch=3", r"got trainer\.max_epoch, .*did you mean trainer\.max_epochs\?"),
+        (
+            "metric.num_layer=5",
+            r"got metric\.num_layer, which .*; did you mean metric\.num_layers\?",
+        ),
+        (
+            "model.name=x",
+            r"got model\.name, which this model does not have; wanted it together with "
+            r"model=bart_base, model=marian, model=pretrained or model=t5_small",
+        ),
+        (
+            "data.train=x.csv",
+            r"got data\.train, which this data does not have; wanted it together with data=files",
+        ),
+        (
+            "callbacks.layers.layers=5",
+            r"got callbacks\.layers, .* with callbacks=layers or callbacks=with_layers",
+        ),
+        (
+            "data.trian=x.csv",
+            r"got data\.trian, .*; did you mean data\.train, which data=files has\?",
+        ),
         ("optimizer.lr.x=3", r"got optimizer\.lr\.x, but optimizer\.lr has no settings of its own"),
+        ("~model.name", r"got ~model\.name, which is not there"),
         ("~calbacks", r"got ~calbacks, which is not there; did you mean callbacks\?"),
         ("metric.num_layers=[1,2", r"no viable alternative at input '\[1,2'"),
     ],
@@ -243,7 +271,35 @@ def test_a_command_ends_with_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     done = outcome("evaluate.py", "predictions=no.jsonl", folder=tmp_path)
     assert done.returncode == 1
+    assert not [path for path in tmp_path.glob("outputs/*/*") if path.parent.name != "data"]
     assert re.fullmatch(r"evaluate\.py: predictions=no\.jsonl is no file \(.*\)\n", done.stderr)
+
+
+def test_only_what_hydra_made_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def folder(name: str, log: str = "", **more: str) -> Path:
+        path = tmp_path / name
+        (path / ".hydra").mkdir(parents=True)
+        files = {"train.log": log, ".hydra/config.yaml": "a: 1", **more}
+        for file, text in files.items():
+            (path / file).write_text(text)
+        cfg = {"runtime": {"output_dir": str(path)}, "job": {"name": "train"}}
+        job = OmegaConf.create({**cfg, "output_subdir": ".hydra"})
+        monkeypatch.setattr(HydraConfig, "initialized", lambda: True)
+        monkeypatch.setattr(HydraConfig, "get", lambda: job)
+        return path
+
+    for name, more in {"log": {"log": "x"}, "own": {"x.txt": ""}, "sub": {".hydra/x": ""}}.items():
+        kept = folder(name, **more)
+        before = sorted(kept.rglob("*"))
+        _remove_if_empty()
+        assert sorted(kept.rglob("*")) == before
+    kept = folder("here")
+    monkeypatch.chdir(kept)
+    _remove_if_empty()
+    assert (kept / ".hydra" / "config.yaml").is_file()
+    monkeypatch.chdir(tmp_path)
+    _remove_if_empty()
+    assert not kept.exists()
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from .groups import groups
+from .groups import groups, settings_of
 
 _PLUGINS = {
     "hydra/sweeper/optuna": "hydra-optuna-sweeper",
@@ -64,10 +64,15 @@ def blame(setting: str) -> Iterator[None]:
 
 def nearest(name: object, names: Iterable[str]) -> str:
     """The end of a message that offers the nearest of some names, or nothing if none is near."""
+    found = _closest(name, names)
+    return f"; did you mean {found}?" if found else ""
+
+
+def _closest(name: object, names: Iterable[str]) -> str | None:
     # Of keys, "model.name", the last part counts: the others are the same.
     last = {each.rpartition(".")[2]: each for each in names}
     found = get_close_matches(str(name).rpartition(".")[2], list(last), 1, 0.5)
-    return f"; did you mean {last[found[0]]}?" if found else ""
+    return last[found[0]] if found else None
 
 
 def offered(name: str, names: Sequence[str]) -> str:
@@ -85,7 +90,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, HydraException) and isinstance(error.__cause__, OmegaConfBaseException):
         return _unknown_key(error, error.__cause__)
     if deleted := re.search(r"Could not delete from config. '(.+)' does not exist", str(error)):
-        return f"got ~{deleted[1]}, which is not there{offered(deleted[1], groups())}"
+        hint = "" if "." in deleted[1] else offered(deleted[1], groups())
+        return f"got ~{deleted[1]}, which is not there{hint}"
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, (HydraException, OmegaConfBaseException)):  # its lines to follow: advice
         text = re.split(r"\nSee https|\n *full_key:", text)[0]
@@ -106,6 +112,17 @@ def _unknown_key(error: HydraException, cause: OmegaConfBaseException) -> str:
         return " ".join(str(error).split("\nTo append")[0].split())
     above = key.removesuffix(last)
     names = [f"{above}{name}" for name in map(str, parent) if name[0] != "_" and name != "hydra"]
+    group = key.partition(".")[0]
+    elsewhere = settings_of(group) if group != key and group in groups() else {}
+    if key in elsewhere:
+        *most, last = (f"{group}={choice}" for choice in elsewhere[key])
+        where = " or ".join(filter(None, [", ".join(most), last]))
+        return f"got {key}, which this {group} does not have; wanted it together with {where}"
+    siblings = [name for name in elsewhere if name.rpartition(".")[0] == above.rstrip(".")]
+    near = _closest(key, [*siblings, *names])
+    if near in siblings and near not in names:
+        where = f"{group}={elsewhere[near][0]}"
+        return f"got {key}, which is no setting; did you mean {near}, which {where} has?"
     if not names:
         return f"got {key}, but {above.rstrip('.')} has no settings of its own"
     return f"got {key}, which is no setting{offered(key, names)}"

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +90,7 @@ def job() -> Iterator[None]:
             if _command is None:
                 raise
             _say(error)
+            _remove_if_empty()
             sys.exit(1)
         name = f"job {HydraConfig.get().job.num}"  # Hydra has printed its overrides
         _say(error, f"{name}: ")
@@ -99,6 +100,26 @@ def job() -> Iterator[None]:
     finally:
         if full is not None:
             os.environ[_FULL] = full
+
+
+def _remove_if_empty() -> None:
+    """Remove the folder of a run that has written nothing. Hydra makes it before the run begins.
+
+    `collect.py` counts the jobs of a sweep by their folders: these stay.
+    """
+    if not HydraConfig.initialized():
+        return
+    hydra = HydraConfig.get()
+    folder = Path(hydra.runtime.output_dir)
+    own, log = folder / (hydra.output_subdir or ""), folder / f"{hydra.job.name}.log"
+    notes = {log, *(own / f"{name}.yaml" for name in ("config", "hydra", "overrides"))}
+    found = {path for place in {folder, own} if place.is_dir() for path in place.iterdir()} - {own}
+    if folder != Path.cwd() and found <= notes and not (log.is_file() and log.stat().st_size):
+        for path in found:
+            path.unlink(missing_ok=True)
+        for path in (own, folder):
+            with suppress(OSError):  # it is gone
+                path.rmdir()
 
 
 def _say(error: BaseException, where: str = "") -> None:
@@ -124,7 +145,12 @@ def start_quietly() -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    idle = ("Tip: For seamless", "GPU available: False", "TPU available: False")
+    idle = [
+        "Tip: For seamless",
+        "GPU available: False",
+        "TPU available: False",
+        "Loading `train_dataloader` to estimate",
+    ]
     return not any(words in record.getMessage() for words in idle)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from huggingface_hub import constants, utils
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import (
@@ -49,17 +51,24 @@ def pretrained(
         OSError: if there is no such model.
         ValueError: if it is no sequence-to-sequence model, or does not say how it begins a text.
     """
+    here = {"local_files_only": Path(name).is_dir() or not hub_answers()}
     try:
-        model = AutoModelForSeq2SeqLM.from_pretrained(name).float().train()
+        model = AutoModelForSeq2SeqLM.from_pretrained(name, **here).float().train()
+    except OSError as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise OSError(
+            f"got name={name}, which cannot be loaded ({reason}); wanted a folder that "
+            "save_pretrained wrote, or a model of the hub and a network that reaches it"
+        ) from error
     except ValueError as error:  # lists all classes that would do
         if "Unrecognized configuration class" not in str(error):
             raise
-        kind = AutoConfig.from_pretrained(name).model_type
+        kind = AutoConfig.from_pretrained(name, **here).model_type
         raise ValueError(
             f"got name={name}, a model of the kind {kind!r}; wanted one that goes from sequence to "
             "sequence, such as T5, BART, Marian or Pegasus"
         ) from error
-    tokenizer = AutoTokenizer.from_pretrained(name)
+    tokenizer = AutoTokenizer.from_pretrained(name, **here)
     start = model.config.decoder_start_token_id
     if start is None:
         raise ValueError(
@@ -71,6 +80,19 @@ def pretrained(
     longest_source, longest_target = positions(model)
     sizes = min(max_source_tokens, longest_source), min(max_target_tokens, longest_target)
     return Generator(model, Batches(tokenizer, *sizes, prefix=prefix, adds_start=adds_start))
+
+
+def hub_answers() -> bool:
+    """Whether the hub can be reached; else its library asks for each file six times, in half a
+    minute, before it looks for what is here."""
+    if constants.HF_HUB_OFFLINE:
+        return False
+    try:
+        library: Any = utils  # it has no annotation for this
+        library.get_session().head(constants.ENDPOINT, timeout=10)  # any answer will do
+    except Exception:  # noqa: BLE001 - of whichever library asks
+        return False
+    return True
 
 
 def positions(model: PreTrainedModel) -> tuple[int, int]:

@@ -44,8 +44,6 @@ def build(cfg: DictConfig) -> Parts:
         trainer: Trainer = trainer_of(callbacks=callbacks, logger=loggers)
         if in_sweep():
             refuse_subprocesses(trainer)
-    if trainer.is_global_zero:
-        print(f"Folder of the run: {cfg.paths.output_dir}", flush=True)
 
     data = _read(cfg)
     _check_repeats(cfg, trainer.world_size, data)
@@ -55,6 +53,8 @@ def build(cfg: DictConfig) -> Parts:
         module = Summarizer(generator, metric, optimizer, scheduler, **_plain(cfg.generation))
     if cfg.checkpoint is not None:
         _check_checkpoint(cfg, trainer, module)
+    if trainer.is_global_zero:  # now that nothing will be refused: a refused run leaves no folder
+        print(f"Folder of the run: {cfg.paths.output_dir}", flush=True)
     return Parts(trainer, module, data, callbacks)
 
 

@@ -100,7 +100,8 @@ def run_report(folder: str | Path, since: float = 0.0) -> str:
         parts.append(_scores_as_text(scores, "val_"))
         if best := best_of(scores, "val_bertscore", folder / SCORES):
             epoch = int(best["epoch"])
-            parts.append(f"Best epoch: {epoch} (bertscore {float(best['val_bertscore']):.4f})")
+            which = "Best" if len(scores) > 1 else "Only"
+            parts.append(f"{which} epoch: {epoch} (bertscore {float(best['val_bertscore']):.4f})")
             texts = f"epoch_{epoch:03d}"
     if test := read_tsv(folder / TEST):
         parts.append(f"Test:\n{_scores_as_text(test, 'test_')}")
@@ -110,9 +111,13 @@ def run_report(folder: str | Path, since: float = 0.0) -> str:
         parts.append(sample)
     if (folder / SIGNATURE).is_file():
         parts.append((folder / SIGNATURE).read_text(encoding="utf-8").strip())
-    if files := _files(folder, since):
-        parts.append(f"Files:\n{files}")
-    return "\n\n".join([*parts, f"Folder of the run: {folder}"])
+    return "\n\n".join([*parts, written(folder, since)])
+
+
+def written(folder: Path, since: float = 0.0) -> str:
+    """The files and the folder of a run, as text; arguments as for `run_report`."""
+    files = _files(folder, since)
+    return (f"Files:\n{files}\n\n" if files else "") + f"Folder of the run: {folder}"
 
 
 def without_twin(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:

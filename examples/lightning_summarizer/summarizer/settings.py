@@ -125,6 +125,12 @@ def check_evaluation(cfg: DictConfig) -> None:
     Raises:
         SettingError: as in `check_training`.
     """
+    given = cfg.get("prediction")
+    if OmegaConf.is_missing(cfg, "predictions") and given not in ("prediction", None):
+        raise SettingError(
+            f"got no predictions, and prediction={given}, which is the key of the text to score; "
+            f"did you mean predictions={given}?"
+        )
     _check(
         _plain(cfg, ("metric", "paths")),
         _EVALUATION,

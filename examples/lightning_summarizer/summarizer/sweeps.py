@@ -48,11 +48,11 @@ def read_jobs(folder: Path) -> list[dict[str, str]]:
     """
     jobs = sorted(folder.glob("*/.hydra/overrides.yaml"), key=_place)
     overrides = {path.parents[1].name: _overrides(path) for path in jobs}
-    swept = _swept(list(overrides.values()))
+    keys = _swept(list(overrides.values()))
     rows = []
     for path in jobs:
         run, own = path.parents[1], overrides[path.parents[1].name]
-        head = {"job": run.name, **{key: own.get(key, "") for key in swept}}
+        head = {"job": run.name, **{key: own.get(key, "") for key in keys}}
         tail = {"overrides": " ".join(f"{key}={value}" for key, value in own.items())}
         rows += [{**head, **row, **tail, "signature": sig} for sig, row in _results(run)]
     return sorted(rows, key=score_of, reverse=True)
@@ -76,17 +76,22 @@ def summary(rows: Sequence[dict[str, str]]) -> str:
         return "No job has written scores."
     best = rows[0]
     scores = [name for name in best if name in ("bertscore", "f1")]
-    swept = " ".join(f"{key}={best[key]}" for key in swept_keys(best)) or best["overrides"]
+    what = swept(best) or best["overrides"]
     place = f" in epoch {best['epoch']}" if "epoch" in best else f" of layer {best['layer']}"
     value = f"{scores[0]} {score_of(best):.4f}{place}"
     kinds = {(row["signature"], row["layer"]) for row in rows}
-    line = f"Best job: {best['job']} ({swept}): {value}"
+    line = f"Best job: {best['job']} ({what}): {value}"
     return f"{line}\n{UNLIKE}" if len(kinds) > 1 else line
 
 
 def swept_keys(row: dict[str, str]) -> list[str]:
     """The keys that were swept: what stands between the job and its encoder."""
     return list(row)[1 : list(row).index("encoder")]
+
+
+def swept(row: dict[str, str]) -> str:
+    """Those keys with their values."""
+    return " ".join(f"{key}={row[key]}" for key in swept_keys(row))
 
 
 def shown(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:

@@ -22,3 +22,11 @@ def with_row(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, 
     """A table with a further line, in the place of one for the same epoch if there is one."""
     others = [other for other in rows if other["epoch"] != row["epoch"]]
     return sorted([*others, row], key=lambda line: int(line["epoch"]))
+
+
+def rows_before(trainer: Trainer, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines that a table goes on with: none outside of a training.
+
+    A checkpoint brings the lines of its training along, which a validation has not made.
+    """
+    return rows if trainer.state.fn == TrainerFn.FITTING else []

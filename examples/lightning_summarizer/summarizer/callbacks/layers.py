@@ -14,7 +14,7 @@ from bertscore_tm import BERTScore
 
 from ..pictures import heatmap
 from ..reports import LAYERS, NOTE, write_tsv
-from .epochs import judged_epoch, with_row
+from .epochs import judged_epoch, rows_before, with_row
 
 
 class Layers(Callback):
@@ -41,6 +41,7 @@ class Layers(Callback):
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin anew; texts of earlier epochs come from the cache."""
+        self.rows = rows_before(trainer, self.rows)
         self.scores = self._new().to(pl_module.device)
         self.scores.warns = False  # the module's metric has said it
 
@@ -75,6 +76,7 @@ class Layers(Callback):
             "layer",
             "BERTScore F1",
             NOTE,
+            shaded=True,  # epochs of one layer do compare
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
-from ..reports import SCORES, SIGNATURE, TEST, write_tsv
-from .epochs import judged_epoch, with_row
+from ..reports import SCORES, SIGNATURE, TEST, without_twin, write_tsv
+from .epochs import judged_epoch, rows_before, with_row
 
 
 class ScoreTable(Callback):
@@ -25,6 +25,10 @@ class ScoreTable(Callback):
         self.folder, self.columns = Path(folder), list(columns)
         self.rows: list[dict[str, Any]] = []
 
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """A validation alone has a table of its own."""
+        self.rows = rows_before(trainer, self.rows)
+
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add a line."""
         if trainer.sanity_checking:
@@ -32,7 +36,8 @@ class ScoreTable(Callback):
         row = self._row(trainer, pl_module, self.columns)
         self.rows = with_row(self.rows, row)
         scores = {name.removeprefix("val_"): row[name] for name in self.columns if name in row}
-        line = ", ".join(f"{name} {float(score):.4f}" for name, score in scores.items())
+        ((shown,), _) = without_twin([scores])
+        line = ", ".join(f"{name} {float(score):.4f}" for name, score in shown.items())
         pl_module.print(f"epoch {row['epoch']}: {line}")
         self._write(trainer, pl_module, SCORES, self.rows, self.columns)
 
