@@ -1,7 +1,7 @@
 """Collect the jobs of a sweep: ``python collect.py multirun/NAME/DATE``.
 
-Writes ``runs.csv``, a row a job with the best one first, and ``heatmap.png``: encoder by layer, or
-the jobs if they share both.
+Writes ``runs.csv``, a row a job with the best one first, and ``heatmap.png``: a column a layer, a
+line for each encoder and what else was swept.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from pathlib import Path
 from summarizer.errors import EXPECTED, one_line
 from summarizer.pictures import heatmap
 from summarizer.reports import aligned, without_twin
-from summarizer.sweeps import read_jobs, shown, summary, swept, swept_keys, unfinished
+from summarizer.sweeps import read_jobs, shown, summary, swept_keys, unfinished
 
-UNLIKE_CELLS = "Scores of different layers or encoders do not compare: each has a scale of its own."
+UNLIKE_CELLS = (
+    "Scores of different layers, encoders or rules do not compare: each has a scale of its own."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{summary(rows)}")
     if lacking := unfinished(folder):
         print(f"Without scores, because they failed or go on: job {', '.join(lacking)}")
-    several = len({(row["encoder"], row["layer"]) for row in rows}) > 1
+    several = len({(row["layer"], row["signature"]) for row in rows}) > 1
     note = f" ({UNLIKE_CELLS})" if several else ""
     print(f"\n{folder / 'runs.csv'}\n{folder / 'heatmap.png'}{note}")
     return 0
@@ -54,27 +56,31 @@ def _write(folder: Path, rows: Sequence[dict[str, str]]) -> None:
         table = csv.DictWriter(file, columns, restval="")
         table.writeheader()
         table.writerows(rows)
-    path = folder / "heatmap.png"
-    encoders = list(dict.fromkeys(row["encoder"] for row in rows))
+    _draw(folder / "heatmap.png", rows)
+
+
+def _draw(path: Path, rows: Sequence[dict[str, str]]) -> None:
+    """A line for each encoder and what else was swept, a column a layer."""
     layers = sorted({row["layer"] for row in rows}, key=_number)
-    if len(encoders) == len(layers) == 1:
-        compare = len({row["signature"] for row in rows}) == 1
-        values = [[float(row.get("f1") or "nan")] for row in rows]
-        names = [swept(row) or f"job {row['job']}" for row in rows]
-        heatmap(path, names, layers, values, "layer", "BERTScore F1", shaded=compare)
-    else:
-        values = [[_best(rows, encoder, layer) for layer in layers] for encoder in encoders]
-        heatmap(path, encoders, layers, values, "layer", "BERTScore F1", UNLIKE_CELLS)
+    several = len({row["encoder"] for row in rows}) > 1
+    keys = [key for key in swept_keys(rows[0]) if _tells_apart(key, rows)]
+    cells: dict[str, dict[str, float]] = {}
+    for row in rows:  # the best ones first
+        shared = [row["encoder"]] if several or not keys else []
+        name = " ".join([*shared, *(f"{key}={row[key]}" for key in keys)])
+        value = float(row.get("f1") or "nan")
+        cells.setdefault(name, {}).setdefault(row["layer"], value)
+    values = [[line.get(layer, math.nan) for layer in layers] for line in cells.values()]
+    rules = {(row["layer"], row["signature"]) for row in rows}
+    note = UNLIKE_CELLS if len(rules) > 1 else ""
+    alike = len(rules) == len(layers)  # the jobs of a layer compare
+    heatmap(path, list(cells), layers, values, "layer", "BERTScore F1", note, shaded=alike)
 
 
-def _best(rows: Sequence[dict[str, str]], encoder: str, layer: str) -> float:
-    """F1 of an encoder and a layer; of the best job where there are several."""
-    scores = [
-        float(row["f1"])
-        for row in rows
-        if (row["encoder"], row["layer"]) == (encoder, layer) and row.get("f1")
-    ]
-    return max(scores, default=math.nan)
+def _tells_apart(key: str, rows: Sequence[dict[str, str]]) -> bool:
+    """Whether there are jobs of the same encoder and layer that differ in a key."""
+    places = {(row["encoder"], row["layer"]) for row in rows}
+    return len({(row["encoder"], row["layer"], row[key]) for row in rows}) > len(places)
 
 
 def _number(layer: str) -> tuple[int, str]:

@@ -108,24 +108,54 @@ def test_jobs_come_best_first_with_what_was_swept(
     assert "\nWithout scores, because they failed or go on: job 2\n" in printed
 
 
-def test_the_picture_of_a_sweep_shows_what_differs(tmp_path: Path, drawn: list[Figure]) -> None:
-    """The jobs by what was swept, or encoder by layer, without colours that would compare them."""
-    jobs = [([f"a={i}", "b=1"], f"0.{i}") for i in (1, 3, 2)]
-    sweep(tmp_path / "one", jobs)
-    sweep(tmp_path / "layers", jobs)
-    for job, layer in zip("012", "567", strict=True):
-        signature = SIGNATURE.replace("layers:5", f"layers:{layer}")
-        (tmp_path / "layers" / job / "signature.txt").write_text(signature)
-    assert collect.main([str(tmp_path / "one")]) == collect.main([str(tmp_path / "layers")]) == 0
-    one, layers = (figure.axes[0] for figure in drawn)
-    assert [label.get_text() for label in one.get_yticklabels()] == ["a=3", "a=2", "a=1"]
-    assert [text.get_text() for text in one.texts] == ["0.300", "0.200", "0.100"]
-    assert one.images[0].get_array()[:, 0].tolist() == pytest.approx([1, 0.5, 0])
-    assert [label.get_text() for label in layers.get_xticklabels()] == ["5", "6", "7"]
-    assert [text.get_text() for text in layers.texts] == ["0.100", "0.300", "0.200"]
-    assert layers.images[0].get_array().mask.all()
-    said = " ".join(drawn[1]._supxlabel.get_text().split())
-    assert said == collect.UNLIKE_CELLS
+def sign(folder: Path, *signatures: str) -> None:
+    for job, signature in enumerate(signatures):
+        (folder / str(job) / "signature.txt").write_text(signature)
+
+
+def labels(figure: Figure) -> tuple[list[str], list[str], list[str]]:
+    """Of the lines, of the columns, and the numbers."""
+    (axes,) = figure.axes
+    parts = axes.get_yticklabels(), axes.get_xticklabels(), axes.texts
+    lines, columns, numbers = ([text.get_text() for text in part] for part in parts)
+    return lines, columns, numbers
+
+
+def test_the_picture_of_a_sweep_shows_what_was_swept(tmp_path: Path, drawn: list[Figure]) -> None:
+    sweep(tmp_path, [([f"a={i}", "b=1"], f"0.{i}") for i in (1, 3, 2)])
+    assert collect.main([str(tmp_path)]) == 0
+    lines, columns, numbers = labels(drawn[0])
+    assert (lines, columns) == (["a=3", "a=2", "a=1"], ["5"])
+    assert numbers == ["0.300", "0.200", "0.100"]
+    (image,) = drawn[0].axes[0].images
+    assert image.get_array()[:, 0].tolist() == pytest.approx([1, 0.5, 0])
+    assert drawn[0]._supxlabel is None
+
+
+def test_the_picture_of_a_sweep_over_layers_has_no_colours(
+    tmp_path: Path, drawn: list[Figure], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep(tmp_path, [([f"metric.num_layers={i}"], f"0.{i}") for i in (5, 7, 6)])
+    sign(tmp_path, *(SIGNATURE.replace("layers:5", f"layers:{i}") for i in (5, 7, 6)))
+    assert collect.main([str(tmp_path)]) == 0
+    assert labels(drawn[0]) == (["some/encoder"], ["5", "6", "7"], ["0.500", "0.600", "0.700"])
+    assert drawn[0].axes[0].images[0].get_array().mask.all()
+    assert " ".join(drawn[0]._supxlabel.get_text().split()) == collect.UNLIKE_CELLS
+    assert f"heatmap.png ({collect.UNLIKE_CELLS})" in capsys.readouterr().out
+
+
+def test_the_picture_of_a_sweep_keeps_rules_apart(tmp_path: Path, drawn: list[Figure]) -> None:
+    """The best of a layer would be that of one rule here, of another there."""
+    jobs = [(i, idf) for i in (5, 6) for idf in ("true", "false")]
+    scores = ["0.1", "0.2", "0.4", "0.3"]
+    overrides = [[f"metric.num_layers={i}", f"metric.idf={idf}"] for i, idf in jobs]
+    sweep(tmp_path, list(zip(overrides, scores, strict=True)))
+    sign(tmp_path, *(f"encoder:some/encoder|layers:{i}|idf:{idf}" for i, idf in jobs))
+    assert collect.main([str(tmp_path)]) == 0
+    lines, columns, numbers = labels(drawn[0])
+    assert (lines, columns) == (["metric.idf=true", "metric.idf=false"], ["5", "6"])
+    assert numbers == ["0.100", "0.400", "0.200", "0.300"]
+    assert drawn[0].axes[0].images[0].get_array().mask.all()
 
 
 def test_jobs_that_do_not_compare_are_said_to(tmp_path: Path) -> None:
