@@ -653,7 +653,7 @@ def test_a_pickle_is_refused_where_only_names_of_files_are_asked(
     with pytest.raises(OSError, match="'org/bare' has a configuration but no weights of PyTorch"):
         HuggingFaceEncoder("org/bare")
     assert not asked
-    monkeypatch.setattr(loading, "_hub_answers", lambda: True)
+    monkeypatch.setattr(loading, "hub_answers", lambda: True)
     monkeypatch.setattr(loading, "load_tokenizer", lambda *_: None)
     loading._listed_files.cache_clear()
     with pytest.raises(OSError, match="as a pickle only"):

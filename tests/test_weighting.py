@@ -113,6 +113,21 @@ def test_an_own_weighting_of_the_epoch_sees_all_updates(tiny: Tiny) -> None:
     assert "|idf:rare|" in metric.signature
 
 
+def test_the_weights_of_an_epoch_are_made_once(tiny: Tiny) -> None:
+    """A vocabulary may be large, and a call a row is a use."""
+    made = []
+
+    class Counted(RareOnly):
+        name = "counted"
+
+        def weights(self, encoder: Encoder, references: DocumentFrequencies | None) -> Any:
+            made.append(references)
+            return super().weights(encoder, references)
+
+    bert_score(PREDS, TARGETS, tiny("bert"), 2, idf=Counted())
+    assert len(made) == 1
+
+
 def test_weightings_keep_states_apart(tiny: Tiny) -> None:
     one, other = (BERTScore(tiny("bert"), 2, idf=idf) for idf in (PieceLength(), False))
     for metric in (one, other):

@@ -21,8 +21,8 @@ from .decoding import printable
 from .errors import BERTScoreError
 from .explain_command import add_explain
 from .flags import add_device_flag, add_setting_flags, pipeline_of
-from .output import add_output_flag, check_output, write_output
-from .results import FORMATS, Samples, System, format_of
+from .output import add_output_flag, check_output, format_of, write_output
+from .results import FORMATS, Samples, System
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +109,7 @@ def _add_output_flags(group: Any) -> None:
 
 def _score(options: argparse.Namespace) -> None:
     candidates, references = read_data(options)
-    write = FORMATS[format_of(options.output, options.format)]
+    write = FORMATS[format_of(options.output, options.format, FORMATS)]
     check_output(options)
     systems = []
     pipeline, device = pipeline_of(options, show=not options.quiet)

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from .data_flags import add_data_flags, read_data
 from .errors import InvalidValueError
 from .flags import add_device_flag, add_setting_flags, pipeline_of
-from .output import add_output_flag, check_output, write_output
+from .output import add_output_flag, check_output, format_of, write_output
 
 if TYPE_CHECKING:
     from .alignment import Alignment
-
-_ENDINGS = {".html": "html", ".htm": "html", ".json": "json"}
 
 
 def add_explain(commands: Any) -> None:
@@ -46,6 +44,7 @@ def add_explain(commands: Any) -> None:
 
 def _explain(options: argparse.Namespace) -> None:
     preds, target, row = _rows(options)
+    write = _FORMATS[format_of(options.output, options.format, _FORMATS)]
     check_output(options)
     pipeline, device = pipeline_of(options, show=False)
     from .explaining import explain_rows
@@ -54,10 +53,7 @@ def _explain(options: argparse.Namespace) -> None:
     if not pipeline.weighting.needs_epoch:  # other rows play no part
         preds, target, row = [preds[row]], [target[row]], 0
     (alignment,) = explain_rows(pipeline, read_rows(preds, target), device, [row])
-    name = (options.output or "").lower()
-    said = next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), "text")
-    text = _FORMATS[options.format or said](alignment, options.output)
-    write_output(text, options.output)
+    write_output(write(alignment, options.output), options.output)
 
 
 def _rows(options: argparse.Namespace) -> tuple[list[str], list[list[str]], int]:

@@ -106,7 +106,8 @@ def explain_rows(
             f"got {len(pipeline.layers)} layers to explain; wanted one, such as "
             f"{spelled('num_layers', pipeline.layers[0])}"
         )
-    scores, matched, weigh = match_and_score(pipeline, rows, device)
+    scores, matched, frequencies = match_and_score(pipeline, rows, device)
+    weigh = pipeline.weigh(frequencies)
     values = [scores[name].tolist() for name in SCORE_NAMES]
     with torch.no_grad():
         sides = [_token_values(side, weigh) for side in (matched.matches.pred, matched.matches.ref)]

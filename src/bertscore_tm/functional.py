@@ -10,12 +10,12 @@ from torch import Tensor
 
 from .diagnosis import collect_facts
 from .errors import InvalidTypeError
+from .idf import DocumentFrequencies
 from .machine import usable_device
 from .pairs import Matched
 from .pipeline import Pipeline
 from .references import EMPTY
 from .rows import References, Rows, Texts, read_rows
-from .scoring import Weigh
 from .settings import ABOUT, Settings, refuse_unknown
 from .syncing import alone, epoch_frequencies
 
@@ -81,8 +81,8 @@ def score_rows(pipeline: Pipeline, rows: Rows, device: torch.device) -> dict[str
 
 def match_and_score(
     pipeline: Pipeline, rows: Rows, device: torch.device
-) -> tuple[dict[str, Tensor], Matched, Weigh]:
-    """The scores of rows, and what they were made of: best matches, and weights of tokens."""
+) -> tuple[dict[str, Tensor], Matched, DocumentFrequencies | None]:
+    """The scores of rows, and what they were made of: best matches, and what weights depend on."""
     with torch.no_grad():
         matched = pipeline.match(rows, device)
         frequencies = None
@@ -94,4 +94,4 @@ def match_and_score(
         pipeline.warn(collect_facts(scores[:, 0, 0] == EMPTY, counts.sum(0)))
         answer = pipeline.answer(pipeline.finish(scores), None, "none")
     assert isinstance(answer, dict)
-    return answer, matched, pipeline.weigh(frequencies)
+    return answer, matched, frequencies

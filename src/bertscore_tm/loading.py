@@ -117,7 +117,7 @@ def hub_files(source: Source, revision: str | None, commit: str | None) -> froze
     here = frozenset() if snapshot is None else frozenset(os.listdir(snapshot))
     if any(name.endswith(".safetensors") for name in here):
         return here
-    if not _hub_answers():
+    if not hub_answers():
         return here or None
     try:
         return _listed_files(source.location, commit or revision)
@@ -125,7 +125,7 @@ def hub_files(source: Source, revision: str | None, commit: str | None) -> froze
         return None
 
 
-def _hub_answers() -> bool:
+def hub_answers() -> bool:
     """Whether the hub can be reached. Asked once, or again a minute after it could not."""
     global _silent_until
     if is_offline_mode() or monotonic() < _silent_until:
@@ -188,7 +188,7 @@ def _load(what: str, source: Source, factory: Any, revision: str | None, **optio
     """Load a part of an encoder, without a word on the screen."""
     if revision is not None:
         options["revision"] = revision
-    if not (source.folder or _hub_answers()):
+    if not (source.folder or hub_answers()):
         options["local_files_only"] = True  # else each file is asked for again and again
     try:
         undisturbed_cpu = undisturbed(torch.device("cpu"))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from .decoding import kind_of
 from .errors import InvalidValueError, TextFileError, file_errors
+
+_ENDINGS = {"htm": "html"}
 
 
 def add_output_flag(group: Any) -> None:
@@ -16,6 +20,38 @@ def add_output_flag(group: Any) -> None:
     group.add_argument(
         "-o", "--output", metavar="FILE", help="write there instead of standard output"
     )
+
+
+def format_of(name: str | None, given: str | None, formats: Iterable[str]) -> str:
+    """The format of what is written: the one that was asked for, or what the file's name says.
+
+    Args:
+        name: of the file; None: standard output.
+        given: one of the formats, or None.
+        formats: those of the command; "text" is one.
+
+    Raises:
+        InvalidValueError: if the name is that of a file that the command does not write.
+    """
+    if given is not None or name is None:
+        return given or "text"
+    ending = name.lower().rpartition(".")[2] if "." in name else ""
+    kind = _ENDINGS.get(ending, ending)
+    if kind in formats:
+        return kind
+    try:
+        if ending == "gz":
+            raise InvalidValueError("nothing is packed")
+        kind = kind_of(name)
+        if kind != "lines" and kind not in formats:
+            raise InvalidValueError("that is a table of texts")
+    except InvalidValueError as error:
+        known = ", ".join(f".{each}" for each in formats if each != "text")
+        raise InvalidValueError(
+            f"got {name!r} as --output, which cannot be written as .{ending}; "
+            f"wanted a name in {known}, any other for plain text, or --format"
+        ) from error
+    return "text" if kind == "lines" else kind
 
 
 def write_output(text: str, name: str | None) -> None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from .decoding import kind_of, printable, shown
-from .errors import InvalidValueError
+from .decoding import printable, shown
 from .references import SCORE_NAMES
 
 
@@ -99,20 +98,18 @@ def _records(
             records.append({**name, **system.means(), **end})
             continue
         columns = {key: column.tolist() for key, column in system.scores.items()}
+        most = max(map(len, system.references))
         for row in samples.rows(system):
             values = {key: column[row] for key, column in columns.items()}
-            records.append(
-                {**name, "row": row + 1, **values, **_texts(system, row, samples), **end}
-            )
+            texts = _texts(system, row, most) if samples.texts else {}
+            records.append({**name, "row": row + 1, **values, **texts, **end})
     return records
 
 
-def _texts(system: System, row: int, samples: Samples) -> dict[str, str]:
-    if not samples.texts:
-        return {}
-    longest = max(map(len, system.references))
-    references = zip_longest(range(1, longest + 1), system.references[row], fillvalue="")
-    numbered = {f"reference_{i}" if longest > 1 else "reference": text for i, text in references}
+def _texts(system: System, row: int, most: int) -> dict[str, str]:
+    """The texts of a row, with a cell for each of as many references as any row has."""
+    references = zip_longest(range(1, most + 1), system.references[row], fillvalue="")
+    numbered = {f"reference_{i}" if most > 1 else "reference": text for i, text in references}
     return {"prediction": system.candidates[row], **numbered}
 
 
@@ -157,31 +154,10 @@ def _as_json(systems: Sequence[System], signature: str, samples: Samples | None)
     return json.dumps({"signature": signature, "systems": objects}, indent=1) + "\n"
 
 
-_AS_TABLES = {"csv": _as_csv, "tsv": _as_tsv, "json": _as_json, "jsonl": _as_jsonl}
-FORMATS = {"text": _as_text, **_AS_TABLES}
-
-
-def format_of(name: str | None, given: str | None) -> str:
-    """The format of what is written: the one that was asked for, or what the file's name says.
-
-    Args:
-        name: of the file; None: standard output.
-        given: one of `FORMATS`, or None.
-
-    Raises:
-        InvalidValueError: if the name is that of a file that is not written.
-    """
-    if given is not None:
-        return given
-    if name is None:
-        return "text"
-    try:
-        if name.lower().endswith(".gz"):
-            raise InvalidValueError("nothing is packed")
-        kind = kind_of(name)
-    except InvalidValueError as error:
-        raise InvalidValueError(
-            f"got {name!r} as --output, which cannot be written as .{name.rpartition('.')[2]}; "
-            "wanted a name in .csv, .tsv, .json or .jsonl, any other for plain text, or --format"
-        ) from error
-    return "text" if kind == "lines" else kind
+FORMATS = {
+    "text": _as_text,
+    "csv": _as_csv,
+    "tsv": _as_tsv,
+    "json": _as_json,
+    "jsonl": _as_jsonl,
+}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from huggingface_hub import constants, utils
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import (
@@ -26,6 +25,7 @@ from transformers import (
 )
 
 from bertscore_tm import HuggingFaceEncoder
+from bertscore_tm.loading import hub_answers
 
 from .batches import Batches
 
@@ -80,19 +80,6 @@ def pretrained(
     longest_source, longest_target = positions(model)
     sizes = min(max_source_tokens, longest_source), min(max_target_tokens, longest_target)
     return Generator(model, Batches(tokenizer, *sizes, prefix=prefix, adds_start=adds_start))
-
-
-def hub_answers() -> bool:
-    """Whether the hub can be reached; else its library asks for each file six times, in half a
-    minute, before it looks for what is here."""
-    if constants.HF_HUB_OFFLINE:
-        return False
-    try:
-        library: Any = utils  # it has no annotation for this
-        library.get_session().head(constants.ENDPOINT, timeout=10)  # any answer will do
-    except Exception:  # noqa: BLE001 - of whichever library asks
-        return False
-    return True
 
 
 def positions(model: PreTrainedModel) -> tuple[int, int]:
