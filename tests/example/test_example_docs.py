@@ -57,3 +57,13 @@ def test_commands_of_the_pages(script: str, rest: str, tmp_path: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_excerpt_of_the_module_stands_in_it() -> None:
+    """All other Python of the page is run: test_example_loaders.py."""
+    page = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+    written = re.findall(r"```python\n(.*?)```", page, re.S)
+    (excerpt,) = (block for block in written if "bertscores" not in block)
+    module = (EXAMPLE / "summarizer" / "module.py").read_text(encoding="utf-8")
+    lines = {line.strip() for line in module.splitlines()}
+    assert [line for line in excerpt.splitlines() if line not in lines] == []
