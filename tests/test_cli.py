@@ -627,7 +627,12 @@ def test_bad_encoders(arguments: list[str], message: str, run: Run, files: Path)
         (["--max-length", "4", "--overflow", "error"], "tokens; the limit is 4"),
         (["--batch-tokens", "0"], "got --batch-tokens 0; wanted a positive number"),
         (["--idf", "preds.txt"], "'preds.txt' is no idf table ("),
-        (["--idf", "nowhere.json"], "nowhere.json"),
+        (
+            ["--idf", "nowhere.json"],
+            "got --idf nowhere.json, which is no file; wanted it alone, with a name "
+            "(uniform, epoch), or with a file that IdfTable.save wrote",
+        ),
+        (["--idf", "epoc"], "a file that IdfTable.save wrote; did you mean 'epoch'?"),
         (["--baseline-path", "preds.txt"], "got --baseline-path without --rescale-with-baseline;"),
         (["--rescale-with-baseline"], "there is no packaged baseline for encoder"),
         (

@@ -25,7 +25,7 @@ from bertscore_tm.idf import IdfTable as Table
 from bertscore_tm.pipeline import Pipeline
 from bertscore_tm.references import EMPTY, RULES, over_references
 from bertscore_tm.scoring import f_beta
-from bertscore_tm.settings import Settings
+from bertscore_tm.settings import ABOUT, Settings
 from bertscore_tm.weighting import WEIGHTINGS, EpochIdf, FromTable, Uniform, choose_weighting
 
 Tiny = Callable[[str], str]
@@ -36,7 +36,7 @@ TARGETS = ["a cat sat there", "it rained all day", ["the dog ran home", "a dog r
 class PieceLength(Weighting):
     """The weight of a token is the number of letters that its piece has."""
 
-    name = "length"
+    name = "letters"
 
     def weights(self, encoder: Encoder, references: DocumentFrequencies | None) -> Any:
         assert references is None
@@ -63,6 +63,11 @@ def by_table(weigh: Callable[[int], float], path: str, vocabulary: int = 400) ->
 
 
 # ---------------------------------------------------------------- weightings
+
+
+def test_the_help_has_the_name_of_each_weighting() -> None:
+    for name in WEIGHTINGS:
+        assert name in ABOUT["idf"].help
 
 
 def test_four_weightings_of_the_setting() -> None:

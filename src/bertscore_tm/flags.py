@@ -7,8 +7,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .checks import FLAGS
+from .checks import FLAGS, spelled
+from .errors import InvalidValueError
 from .settings import ABOUT, DEFAULTS, About
+from .tables import nearest
 
 if TYPE_CHECKING:
     import torch
@@ -49,12 +51,16 @@ def pipeline_of(options: argparse.Namespace, show: bool) -> tuple[Pipeline, torc
     from .machine import usable_device
     from .pipeline import Pipeline
     from .settings import Settings
-    from .weighting import WEIGHTINGS, choose_weighting
+    from .weighting import WEIGHTINGS
 
     settings = settings_of(options)
     if isinstance(settings["idf"], str) and settings["idf"] not in WEIGHTINGS:
         if not os.path.exists(settings["idf"]):
-            choose_weighting(settings["idf"])  # says which names there are
+            raise InvalidValueError(
+                f"got {spelled('idf', settings['idf'])}, which is no file; wanted it alone, with a "
+                f"name ({', '.join(WEIGHTINGS)}), or with a file that IdfTable.save wrote"
+                f"{nearest(settings['idf'], WEIGHTINGS)}"
+            )
         settings["idf"] = IdfTable.load(settings["idf"])
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     pipeline = Pipeline(Settings(**settings, verbose=show and on_terminal))

@@ -119,7 +119,7 @@ class Settings:
         "work", language, flag="--lang", short="-l", metavar="CODE",
     )
     idf: IdfSetting = _setting(
-        False, "weight tokens by rarity: in these references, or by a saved table",
+        False, "weight tokens: by rarity in these references, by name (uniform, epoch), by a table",
         "matches", flag="--idf", metavar="TABLE", bare=True,
     )
     beta: float = _setting(
