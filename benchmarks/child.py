@@ -1,6 +1,6 @@
 """What needs a process of its own; prints JSON.
 
-child.py memory NAME PAIRS MODEL LAYER
+child.py memory ours|tiny|bert_score|torchmetrics PAIRS MODEL LAYER
 child.py ranks RANKS PAIRS MODEL LAYER
 """
 
@@ -44,9 +44,10 @@ def memory(name: str, pairs: int, model: str, layer: int) -> dict[str, float]:
     preds, refs = short(pairs)
     make: Any = {
         "ours": contestants.ours,
+        "tiny": contestants.ours_with_a_tiny_encoder,
         "bert_score": contestants.bert_score_package,
         "torchmetrics": contestants.torchmetrics_package,
-    }[name.split("-")[0]]
+    }[name]
     run = make(preds, refs, model, layer)
     start = time.perf_counter()
     run()

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import transformers
+from rows import Setting
 from torch import Tensor
 
 from bertscore_tm import BERTScore, HuggingFaceEncoder
@@ -22,7 +23,7 @@ def folder(model: str) -> str:
     return HuggingFaceEncoder(model).location
 
 
-def ours(preds: Sequence[str], refs: Sequence[str], model: str, layer: Any, **options: Any) -> Run:
+def ours(preds: Sequence[str], refs: Sequence[str], model: Any, layer: Any, **options: Any) -> Run:
     """An update and a compute of a new metric.
 
     The weights are loaded before, the cache is off unless asked for.
@@ -40,6 +41,22 @@ def ours(preds: Sequence[str], refs: Sequence[str], model: str, layer: Any, **op
 
     run.metric = metric  # type: ignore[attr-defined]
     return run
+
+
+def ours_with_a_tiny_encoder(
+    preds: Sequence[str], refs: Sequence[str], model: str, layer: int
+) -> Run:
+    """This package with one random layer of width 32 in place of the encoder: all else is left."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder(model))
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+    )
+    torch.manual_seed(0)
+    return ours(preds, refs, HuggingFaceEncoder(transformers.BertModel(config), tokenizer), layer)
 
 
 def bert_score_package(
@@ -112,9 +129,9 @@ def matmul_rate(
 
 
 def alternate(
-    runs: dict[str, Run], rounds: int, results: dict[str, Any] | None = None
+    runs: dict[str, Run], setting: Setting, results: dict[str, Any] | None = None
 ) -> dict[str, list[float]]:
-    """Seconds of each, taken in turn, so that all see the same machine.
+    """Seconds of each, taken in turn, so that all see the same machine; as many rounds as fit.
 
     What they returned last goes into ``results``.
     """
@@ -122,7 +139,7 @@ def alternate(
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(rounds):
+        for _ in setting.turns():
             for name, run in runs.items():
                 start = time.perf_counter()
                 results[name] = run()
