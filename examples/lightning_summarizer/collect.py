@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from summarizer.errors import EXPECTED, one_line
-from summarizer.pictures import heatmap
-from summarizer.reports import aligned, without_twin
+from summarizer.reports import aligned
 from summarizer.sweeps import read_jobs, shown, summary, swept_keys, unfinished
+
+from bertscore_tm.lightning import without_twin
+from bertscore_tm.plotting import score_table
 
 UNLIKE_CELLS = (
     "Scores of different layers, encoders or rules do not compare: each has a scale of its own."
@@ -74,7 +76,8 @@ def _draw(path: Path, rows: Sequence[dict[str, str]]) -> None:
     rules = {(row["layer"], row["signature"]) for row in rows}
     note = UNLIKE_CELLS if len(rules) > 1 else ""
     alike = len(rules) == len(layers)  # the jobs of a layer compare
-    heatmap(path, list(cells), layers, values, "layer", "BERTScore F1", note, shaded=alike)
+    figure, _ = score_table(list(cells), layers, values, note=note, shaded=alike)
+    figure.savefig(path)
 
 
 def _tells_apart(key: str, rows: Sequence[dict[str, str]]) -> bool:

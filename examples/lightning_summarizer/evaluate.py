@@ -12,12 +12,13 @@ from summarizer.data.files import read_pairs
 from summarizer.errors import SettingError, blame
 from summarizer.groups import find_configs
 from summarizer.launching import job, start, start_quietly
-from summarizer.pictures import heatmap
-from summarizer.reports import LAYERS, NOTE, SIGNATURE, aligned, write_tsv, written
+from summarizer.reports import aligned, written
 from summarizer.settings import check_evaluation
 from torch import Tensor
 
 from bertscore_tm import BERTScore
+from bertscore_tm.lightning import LAYERS, NOTE, SIGNATURE, write_tsv
+from bertscore_tm.plotting import score_table
 
 NAMES = ("precision", "recall", "f1")
 
@@ -59,7 +60,8 @@ def evaluate(cfg: DictConfig) -> float:
     if len(table) > 1:
         values = [[float(row[name]) for row in table] for name in NAMES]
         names = [row["layer"] for row in table]
-        heatmap(folder / "layers.png", NAMES, names, values, "layer", "BERTScore", NOTE)
+        figure, _ = score_table(NAMES, names, values, title="BERTScore", note=NOTE)
+        figure.savefig(folder / "layers.png")
     note = f"{NOTE}\n\n" if len(table) > 1 else ""
     end = written(folder, began - 1)
     print(f"{aligned(table)}\n\n{note}{metric.signature}\n\n{end}", flush=True)

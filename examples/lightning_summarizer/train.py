@@ -11,12 +11,13 @@ import torch
 from lightning import Trainer, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from omegaconf import DictConfig, OmegaConf
-from summarizer.callbacks import ScoreTable
 from summarizer.groups import find_configs
 from summarizer.launching import job, start, start_quietly
 from summarizer.parts import build
-from summarizer.reports import SCORES, best_of, read_tsv, run_report
+from summarizer.reports import best_of, read_tsv, run_report
 from summarizer.settings import check_training
+
+from bertscore_tm.lightning import SCORES, ScoreTable
 
 
 @hydra.main(version_base="1.3", config_path=find_configs(__file__), config_name="train")

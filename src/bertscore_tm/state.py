@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torchmetrics import Metric
 from torchmetrics.utilities.exceptions import TorchMetricsUserError
 
+from .plotting import histogram
+
 # What `torchmetrics.Metric` takes.
 METRIC_OPTIONS: tuple[str, ...] = ("compute_on_cpu", "compute_with_cache", "dist_sync_fn")
 METRIC_OPTIONS += ("dist_sync_on_step", "distributed_available_fn", "process_group")
@@ -115,11 +117,16 @@ class PackedMetric(Metric):
         super().reset()
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one or several values of `compute` (matplotlib); see `torchmetrics.Metric.plot`.
+        """Draw a value of `compute`, or a list of them over time; see `torchmetrics.Metric.plot`.
 
-        Values beyond the usual bounds, such as a rescaled score below 0, widen the axis.
+        Values beyond the usual bounds, such as a rescaled score below 0, widen the axis. Of one
+        value a sample it is a histogram.
         """
-        drawing: Any = self._plot(val, ax)
+        value = self.compute() if val is None else val
+        parts = list(value.values()) if isinstance(value, dict) else [value]
+        if parts and all(isinstance(part, Tensor) and part.dim() for part in parts):
+            return histogram(value, ax)
+        drawing: Any = self._plot(value, ax)
         figure, axes = drawing
         drawn = [float(y) for line in axes.get_lines() for y in line.get_ydata()]
         low, high = axes.get_ylim()

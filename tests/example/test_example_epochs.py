@@ -11,11 +11,11 @@ import pytest
 from commands import TINY, places
 from composing import composed
 from evaluate import evaluate
-from summarizer.callbacks.epochs import with_row
 from summarizer.reports import read_tsv
 from train import run
 
 from bertscore_tm import BERTScoreWarning
+from bertscore_tm.lightning.tables import with_row
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

@@ -17,9 +17,10 @@ from summarizer.data.docstrings import read_package, split_of
 from summarizer.data.hub import column
 from summarizer.launching import refuse_subprocesses
 from summarizer.models import frequent_words
-from summarizer.reports import aligned, read_tsv, write_tsv
+from summarizer.reports import aligned, read_tsv
 
 from bertscore_tm import BERTScore, bert_score
+from bertscore_tm.lightning import write_tsv
 
 CANDIDATES = [
     ["a cat sat", "a cat sat down", "it rains"],

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
-import math
 import os
 import shutil
 from pathlib import Path
@@ -17,9 +15,10 @@ from commands import EXAMPLE, TINY, command, outcome
 from composing import CONFIGS, names
 from matplotlib.figure import Figure
 from summarizer.groups import choices, find_configs, groups
-from summarizer.pictures import heatmap
-from summarizer.reports import NOTE, aligned, run_report, without_twin, write_tsv
+from summarizer.reports import aligned, run_report
 from summarizer.sweeps import read_jobs, summary
+
+from bertscore_tm.lightning import without_twin, write_tsv
 
 SIGNATURE = "encoder:some/encoder@abc|layers:5|idf:no"
 
@@ -49,7 +48,8 @@ def test_the_report_names_best_epoch_a_text_and_the_files(tmp_path: Path) -> Non
     report = run_report(tmp_path, since=2)
     assert report.startswith("epoch  bertscore  rougeL\n    0     0.1000  0.2000\n")
     assert "\n(bertscore is f1)\n" in report
-    assert "\nBest epoch: 1 (bertscore 0.3000)\n" in report
+    moved = "bertscore (0.1000 to 0.3000) rose; rougeL (0.2000 to 0.1000) fell."
+    assert f"\nBest epoch: 1 (bertscore 0.3000)\nFrom epoch 0 to it: {moved}\n" in report
     sample = [
         "A text of middling score (predictions/epoch_001.jsonl, id 1):",
         "  source:     a source",
@@ -216,73 +216,6 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 
     monkeypatch.setattr(Figure, "savefig", savefig)
     return figures
-
-
-@pytest.mark.parametrize("shaded", [False, True])
-@pytest.mark.parametrize(
-    "rows, columns, note",
-    [
-        (["epoch 0"], ["5"], NOTE),
-        (["epoch 0", "epoch 1"], ["2", "6"], NOTE),
-        (["precision", "recall", "f1"], [str(i) for i in range(25)], NOTE),
-        (["an/encoder-with-a-very-long-name-indeed-base-uncased", "b"], ["6"], NOTE),
-        ([f"epoch {i}" for i in range(40)], ["2", "6"], ""),
-        (["a"], ["a column with a very long name"], NOTE),
-    ],
-)
-def test_pictures_can_be_read(
-    rows: list[str],
-    columns: list[str],
-    note: str,
-    shaded: bool,
-    tmp_path: Path,
-    drawn: list[Figure],
-) -> None:
-    """No text overlaps another one, and none is cut by the edge or leaves its cell."""
-    values = [[-0.123 - i - j for j in range(len(columns))] for i in range(len(rows))]
-    path = tmp_path / "x.png"
-    heatmap(path, rows, columns, values, "layer", "BERTScore F1", note, shaded=shaded)
-    (figure,) = drawn
-    (axes,) = figure.axes
-    texts = [*axes.texts, axes.title, axes.xaxis.label, *axes.get_xticklabels()]
-    texts += axes.get_yticklabels() + [text for text in [figure._supxlabel] if text]
-    boxes = [text.get_window_extent() for text in texts if text.get_text()]
-    assert len(boxes) >= len(rows) * (len(columns) + 1) + len(columns) + 2 + bool(note)
-    for box in boxes:
-        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
-        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
-    for one, other in itertools.combinations(boxes, 2):
-        assert not one.overlaps(other)
-    cell = axes.get_window_extent().width / len(columns)
-    assert all(text.get_window_extent().width < cell for text in axes.texts)
-    (image,) = axes.images
-    for text in axes.texts:
-        x, y = map(int, text.get_position())
-        value = image.get_array()[y : y + 1, x]  # masked, and so white, where there is no colour
-        red, green, blue, opaque = image.cmap(image.norm(value))[0]
-        shade = (red, green, blue) if opaque else (1.0, 1.0, 1.0)
-        assert contrast(shade, 0.0 if text.get_color() == "black" else 1.0) > 4
-
-
-def test_each_column_of_a_picture_has_a_scale_of_its_own(
-    tmp_path: Path, drawn: list[Figure]
-) -> None:
-    values = [[0.1, 0.9, 0.5], [0.2, 0.8, 0.5], [0.3, math.nan, 0.5]]
-    names = ["a", "b", "c"]
-    for shaded in (True, False):
-        heatmap(tmp_path / "x.png", names, names, values, "layer", "F1", shaded=shaded)
-    coloured, plain = (figure.axes[0].images[0].get_array() for figure in drawn)
-    assert coloured[:, 0].tolist() == pytest.approx([0, 0.5, 1])
-    assert coloured[:, 1].tolist() == [1, 0, None]
-    assert coloured[:, 2].mask.all()  # all the same: nothing to show
-    assert plain.mask.all()
-
-
-def contrast(shade: tuple[float, ...], other: float) -> float:
-    """That of the web's guidelines (WCAG 2), against black (0) or white (1)."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shade]
-    light = sum(part * c for part, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-    return (max(light, other) + 0.05) / (min(light, other) + 0.05)
 
 
 def test_groups_are_those_of_the_folder_and_the_package() -> None:

@@ -9,28 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bertscore_tm.lightning import LAYERS, NOTE, SCORES, SIGNATURE, TEST, without_twin
+
 from .errors import SettingError
 
-SCORES, TEST, LAYERS = "scores.tsv", "test_scores.tsv", "layers.tsv"
-SIGNATURE = "signature.txt"
-NOTE = "Scores of different layers do not compare: each layer has a scale of its own."
 Row = dict[str, str]
-
-
-def write_tsv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """Write a table with a head; what a row lacks is "nan"."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(
-            file,
-            columns,
-            delimiter="\t",
-            restval="nan",
-            extrasaction="ignore",  # a resumed table may have had others
-            lineterminator="\n",
-        )
-        table.writeheader()
-        table.writerows(rows)
 
 
 def read_tsv(path: Path) -> list[Row]:
@@ -101,7 +84,8 @@ def run_report(folder: str | Path, since: float = 0.0) -> str:
         if best := best_of(scores, "val_bertscore", folder / SCORES):
             epoch = int(best["epoch"])
             which = "Best" if len(scores) > 1 else "Only"
-            parts.append(f"{which} epoch: {epoch} (bertscore {float(best['val_bertscore']):.4f})")
+            line = f"{which} epoch: {epoch} (bertscore {float(best['val_bertscore']):.4f})"
+            parts.append("\n".join([line, *_moved(scores[0], best)]))
             texts = f"epoch_{epoch:03d}"
     if test := read_tsv(folder / TEST):
         parts.append(f"Test:\n{_scores_as_text(test, 'test_')}")
@@ -120,18 +104,28 @@ def written(folder: Path, since: float = 0.0) -> str:
     return (f"Files:\n{files}\n\n" if files else "") + f"Folder of the run: {folder}"
 
 
-def without_twin(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
-    """Rows without the score that "bertscore" repeats in all of them, and its name or nothing."""
-    for name in ("f1", "precision", "recall"):
-        if rows and all(row.get("bertscore", "") == row.get(name) for row in rows):
-            return [{k: v for k, v in row.items() if k != name} for row in rows], name
-    return list(rows), ""
-
-
 def _scores_as_text(rows: Sequence[Row], prefix: str) -> str:
     short = [{name.removeprefix(prefix): value for name, value in row.items()} for row in rows]
     table, twin = without_twin(short)
     return aligned(table) + (f"\n(bertscore is {twin})" if twin else "")
+
+
+def _moved(first: Row, best: Row) -> list[str]:
+    """In words, what rose and what fell up to the best epoch; nothing if that is the first."""
+    if first["epoch"] == best["epoch"]:
+        return []
+    moves: dict[str, list[str]] = {"rose": [], "fell": [], "did not move": []}
+    for name in without_twin([_short_names(best)])[0][0]:
+        before, after = (float(row.get(f"val_{name}") or "nan") for row in (first, best))
+        if name != "epoch" and not math.isnan(before - after):
+            word = "did not move" if before == after else "rose" if after > before else "fell"
+            moves[word].append(f"{name} ({before:.4f} to {after:.4f})")
+    said = [f"{', '.join(names)} {word}" for word, names in moves.items() if names]
+    return [f"From epoch {first['epoch']} to it: {'; '.join(said)}."]
+
+
+def _short_names(row: Row) -> dict[str, Any]:
+    return {name.removeprefix("val_"): value for name, value in row.items()}
 
 
 def _sample(path: Path) -> str:

@@ -13,8 +13,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]  # it has no annotations
 
+from bertscore_tm.lightning import LAYERS, SCORES, SIGNATURE, TEST
+
 from .errors import SettingError
-from .reports import LAYERS, SCORES, SIGNATURE, TEST, best_of, numbers, read_tsv
+from .reports import best_of, numbers, read_tsv
 
 UNLIKE = (
     "Layer, encoder or rule of the metric differ among these scores: they do not compare, and the "
