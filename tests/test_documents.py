@@ -85,6 +85,24 @@ def test_every_block_of_the_readme_runs(hub: None, known: dict[str, Any]) -> Non
     assert ran >= 8
 
 
+PAGES = sorted(p for p in (ROOT / "docs").glob("*.md") if "```python" in p.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.filterwarnings("ignore")
+def test_the_blocks_of_a_page_run(
+    page: Path, minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other, in an empty folder; what a `print` says stands behind it, if at all."""
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {}
+    for block in blocks(page, "python"):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(block, page.name, "exec"), space)
+        for line in re.findall(r"^print\(.*\)  # (.*)$", block, re.M):
+            assert line in printed.getvalue().splitlines()
+
+
 @pytest.mark.filterwarnings("ignore:.*look like a reference")
 def test_the_block_of_the_rules_gives_what_is_written(minilm: str) -> None:
     (block,) = blocks(ROOT / "docs" / "rules.md", "python")
