@@ -13,6 +13,7 @@ from torch import Tensor
 from bertscore_tm import matching, scoring
 from bertscore_tm.matching import (
     Matches,
+    MatchingRule,
     Side,
     TokenVectors,
     best_similarity,
@@ -73,7 +74,7 @@ def by_hand(
 def check(texts: TokenVectors, pairs: Sequence[tuple[int, int]], special: bool) -> Matches:
     """Match `pairs` and compare all that comes out with loops."""
     index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)
-    got = match_pairs(texts, index[:, 0], index[:, 1], special)
+    got = match_pairs(texts, index[:, 0], index[:, 1], MatchingRule(special))
     for side, place in ((got.pred, 0), (got.ref, 1)):
         assert side.length.dtype == torch.int32
         assert side.similarity.dtype == torch.float32
@@ -94,6 +95,71 @@ def check(texts: TokenVectors, pairs: Sequence[tuple[int, int]], special: bool) 
 def test_matching_equals_a_loop(special: bool, layers: int, random: Random) -> None:
     texts = embedded(random, [4, 7, 3, 12, 2, 5], layers)
     check(texts, [(0, 1), (2, 3), (3, 2), (5, 5), (1, 0), (4, 0), (0, 4)], special)
+
+
+def mutual_by_hand(
+    texts: TokenVectors, side: int, other: int, layer: int, special: bool, floor: float
+) -> list[float]:
+    """The same where a token whose match has a better one gets half of what is above the floor."""
+    ends = [0, *texts.length.cumsum(0).tolist()]
+
+    def opened(text: int) -> list[int]:
+        return [i for i in range(ends[text], ends[text + 1]) if texts.counts[i] or special]
+
+    def cosine(i: int, j: int) -> float:
+        x, y = texts.vectors[layer, i].double(), texts.vectors[layer, j].double()
+        return float(x @ y / x.norm() / y.norm())
+
+    found = []
+    for i in range(ends[side], ends[side + 1]):
+        if texts.counts[i] and not opened(other):
+            found.append(-1.0)
+        elif texts.counts[i]:
+            j = max(opened(other), key=lambda j: cosine(i, j))
+            chosen = max(opened(side), key=lambda k: cosine(k, j))
+            s = cosine(i, j)
+            credit = s if chosen == i else floor + (s - floor) / 2
+            found.append(credit if s > floor else s)
+    return found
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("block", [4_000_000, 7])
+def test_mutual_matching_equals_a_loop(
+    special: bool, block: int, random: Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "BLOCK", block)
+    texts = embedded(random, [4, 7, 3, 12, 2, 5], 2)
+    pairs = [(0, 1), (2, 3), (3, 2), (1, 0), (4, 0), (0, 4)]
+    floor = torch.tensor([[0.1, 0.2], [-0.3, 0.0]])
+    index = torch.tensor(pairs)
+    got = match_pairs(texts, index[:, 0], index[:, 1], MatchingRule(special, floor))
+    greedy = match_pairs(texts, index[:, 0], index[:, 1], MatchingRule(special))
+    for side, other, place in ((got.pred, greedy.pred, 0), (got.ref, greedy.ref, 1)):
+        assert torch.equal(side.token, other.token)
+        assert torch.equal(side.length, other.length)
+        assert (side.similarity < other.similarity - 1e-3).any()  # the rule does something
+        for layer in range(2):
+            low = float(floor[layer, place])
+            wanted = [
+                value
+                for pair in pairs
+                for value in mutual_by_hand(
+                    texts, pair[place], pair[1 - place], layer, special, low
+                )
+            ]
+            assert side.similarity[:, layer].tolist() == pytest.approx(wanted, rel=0, abs=1e-6)
+
+
+def test_a_word_that_stands_twice_has_two_mutual_matches() -> None:
+    """Equal vectors, as in layer 0 of encoders without positions: neither is the lesser match."""
+    vectors = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]])
+    counts = torch.ones(5, dtype=torch.bool)
+    texts = TokenVectors(vectors, torch.arange(5, dtype=torch.int32), counts, torch.tensor([3, 2]))
+    rule = MatchingRule(True, torch.zeros(1, 2))
+    got = match_pairs(texts, torch.tensor([0]), torch.tensor([1]), rule)
+    assert got.pred.similarity.flatten().tolist() == [1.0, 1.0, 1.0]
+    assert got.ref.similarity.flatten().tolist() == [1.0, 1.0]
 
 
 def test_markers_decide_some_matches(random: Random) -> None:

@@ -43,6 +43,7 @@ OTHER: dict[str, Any] = {
     "rescale_with_baseline": Baseline([[0.5, 0.4, 0.3]] * 3),
     "baseline_path": None,  # replaced by a file, with rescale_with_baseline=True
     "match_special_tokens": False,
+    "matching": "mutual",
     "multi_reference": "mean",
     "overflow": "window",
     "max_length": 9,
@@ -159,6 +160,8 @@ def changed(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
             given[name] = tiny("roberta")
         if name == "baseline_path":
             given |= {"rescale_with_baseline": True, "baseline_path": str(table)}
+        if name == "matching":
+            given |= {"baseline_path": str(table)}
         return Pipeline(Settings(**given))
 
     return make

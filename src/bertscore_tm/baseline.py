@@ -35,13 +35,13 @@ class Baseline:
         name: what the signature calls it.
     """
 
-    def __init__(self, values: Sequence[Sequence[float]] | Tensor, name: str = "own") -> None:
+    def __init__(self, values: Sequence[Sequence[float]] | Tensor, name: str | None = None) -> None:
         """Take values as they are.
 
         Args:
             values: for every layer from 0 (the embedding output) precision, recall and F1 of
                 unrelated texts.
-            name: what the signature calls it.
+            name: what the signature calls it; None: "own", with a digest of the values.
 
         Raises:
             InvalidTypeError: if they are no numbers.
@@ -59,7 +59,6 @@ class Baseline:
                 f"got {type(values).__name__} as baseline ({reason}); wanted numbers, [layers, 3] "
                 "for P, R and F"
             ) from error
-        self.name = name
         if self.values.ndim != 2 or self.values.shape[0] < 1 or self.values.shape[1] != 3:
             raise InvalidValueError(
                 f"got a baseline of shape {list(self.values.shape)}; wanted "
@@ -69,6 +68,7 @@ class Baseline:
             raise InvalidValueError(
                 "got a baseline with a value that is not finite or not below 1; wanted mean scores"
             )
+        self.name = f"own@{_digest(self.values.tolist())}" if name is None else name
 
     @classmethod
     def load(cls, path: str | Path) -> Baseline:
@@ -110,8 +110,7 @@ class Baseline:
                 f"baseline {str(path)!r} has no lines after its header; wanted "
                 "one for each layer from 0"
             )
-        digest = hashlib.sha256(repr(values).encode()).hexdigest()[:8]
-        return cls(values, f"{Path(path).name}@{digest}")
+        return cls(values, f"{Path(path).name}@{_digest(values)}")
 
     @classmethod
     def packaged(cls, model: str, lang: str) -> Baseline | None:
@@ -146,6 +145,10 @@ class Baseline:
                 raise InvalidValueError(
                     f"baseline {self.name!r} has no layer {layer}; it holds layers 0 to {top}"
                 )
+
+
+def _digest(values: list[list[float]]) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:8]
 
 
 def _row(path: str, layer: int, row: list[str]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Greedy matching: each token of one text looks for its most similar token in the other.
+"""Matching: each token of one text looks for its most similar token in the other.
 
 This is the part of the paper between encoder and score (Zhang et al., ICLR 2020, section 3):
 
@@ -22,6 +22,28 @@ from .errors import NonFiniteError
 
 # Elements of one padded block of similarities or vectors; 4 million float32 are 16 MB.
 BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class MatchingRule:
+    """How tokens are matched.
+
+    Attributes:
+        special_tokens: whether special tokens may be the best match of another (they never have a
+            weight themselves).
+        floor: None: greedily, each token by itself, as in the paper. Else "mutual": a token whose
+            best match has a better one gets only half of its cosine above this, the cosine of
+            unrelated texts: of each layer for tokens of the prediction and of the reference,
+            ``[layers, 2]``.
+    """
+
+    special_tokens: bool = True
+    floor: Tensor | None = None
+
+
+GREEDY = MatchingRule()
+# Cosines that differ by less are equal: a word that stands twice has two best matches.
+_EQUAL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -145,6 +167,37 @@ def best_similarity(a: Tensor, b: Tensor, a_open: Tensor, b_open: Tensor) -> tup
     return torch.cat(best_a, dim=1), best_b
 
 
+def mutual_credit(
+    a: Tensor, b: Tensor, a_open: Tensor, b_open: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What `best_similarity` gives, halved above a floor where the choice is not mutual.
+
+    A token and its best match have chosen each other if their cosine is the best of both.
+
+    Args:
+        a: as for `best_similarity`.
+        b: the same.
+        a_open: the same.
+        b_open: the same.
+        floor: of the tokens of ``a`` and of ``b``, ``[2]``.
+    """
+    best_a, best_b = best_similarity(a, b, a_open, b_open)
+    mutual_a, mutual_b = [], torch.zeros_like(b_open)
+    step = max(1, BLOCK // max(1, b.shape[0] * b.shape[1]))
+    blocks = (part.split(step, dim=1) for part in (a, a_open, best_a))
+    for block, block_open, best in zip(*blocks):
+        cosine = torch.bmm(block, b.transpose(1, 2)).clamp_(-1.0, 1.0)  # [pairs, block, m]
+        chosen = cosine >= torch.maximum(best[:, :, None], best_b[:, None, :]) - _EQUAL
+        mutual_b |= (chosen & block_open[:, :, None]).any(1)
+        mutual_a.append((chosen & b_open[:, None, :]).any(2))
+    sides = ((best_a, torch.cat(mutual_a, dim=1)), (best_b, mutual_b))
+    half_a, half_b = (
+        best.where(mutual, torch.minimum(best, (best + low) / 2))
+        for (best, mutual), low in zip(sides, floor.to(best_a))
+    )
+    return half_a, half_b
+
+
 def cosines(a: Tensor, b: Tensor) -> Tensor:
     """All that `best_similarity` looks through, of one pair.
 
@@ -171,7 +224,7 @@ def first_best(cosine: Tensor, is_open: Tensor) -> Tensor:
 
 
 def match_pairs(
-    texts: TokenVectors, preds: Tensor, refs: Tensor, match_special_tokens: bool = True
+    texts: TokenVectors, preds: Tensor, refs: Tensor, rule: MatchingRule = GREEDY
 ) -> Matches:
     """Match pairs of encoded texts. Pairs of like length should be neighbours: padded together.
 
@@ -179,14 +232,13 @@ def match_pairs(
         texts: the encoded texts.
         preds: index into ``texts`` of each pair's prediction, int64 ``[pairs]``.
         refs: index into ``texts`` of each pair's reference, int64 ``[pairs]``.
-        match_special_tokens: whether special tokens may be the best match of another (they never
-            have a weight themselves).
+        rule: how tokens are matched.
 
     Returns:
         The matches of the tokens with a weight of both sides, in the order of the pairs.
     """
     vectors = unit_vectors(texts.vectors)
-    open_tokens = torch.ones_like(texts.counts) if match_special_tokens else texts.counts
+    open_tokens = torch.ones_like(texts.counts) if rule.special_tokens else texts.counts
     start = texts.length.cumsum(0) - texts.length
     done: tuple[list[Side], list[Side]] = ([], [])
     lengths = texts.length[preds].tolist(), texts.length[refs].tolist()
@@ -194,7 +246,13 @@ def match_pairs(
         sides = [_pad(start[side[part]], texts.length[side[part]]) for side in (preds, refs)]
         (a, a_real), (b, b_real) = sides
         a_open, b_open = open_tokens[a] & a_real, open_tokens[b] & b_real
-        best = [best_similarity(layer[a], layer[b], a_open, b_open) for layer in vectors]
+        if rule.floor is None:
+            best = [best_similarity(layer[a], layer[b], a_open, b_open) for layer in vectors]
+        else:
+            best = [
+                mutual_credit(layer[a], layer[b], a_open, b_open, floor)
+                for layer, floor in zip(vectors, rule.floor)
+            ]
         for (index, real), similarity, out in zip(sides, zip(*best), done):
             kept = texts.counts[index] & real  # [pairs, longest]
             length = kept.sum(1, dtype=torch.int32)

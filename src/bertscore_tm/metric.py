@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
 
     from .baseline import Baseline
-    from .settings import Dtype, Layers, Overflow, Reduction, Score
+    from .settings import Dtype, Layers, Matching, Overflow, Reduction, Score
     from .weighting import IdfSetting
 
 
@@ -79,6 +79,7 @@ class BERTScore(SampleStates):
         rescale_with_baseline: bool | Baseline = False,
         baseline_path: str | os.PathLike[str] | None = None,
         match_special_tokens: bool = True,
+        matching: Matching = "greedy",
         multi_reference: str = "max",
         overflow: Overflow = "truncate",
         max_length: int | None = None,
@@ -113,6 +114,8 @@ class BERTScore(SampleStates):
             baseline_path: file with the header ``LAYER,P,R,F`` and a line for each layer.
             match_special_tokens: whether special tokens such as ``[CLS]``, which never have a
                 weight, may be matched.
+            matching: "greedy" (the paper's), or "mutual": a token whose match has a better one
+                gets half the credit above the baseline, which the encoder must have.
             multi_reference: with several references "max" (of P, R and F1 each), "best_f1" (the
                 reference with the best F1 gives all three) or "mean".
             overflow: texts above the limit: "truncate" (counted, one warning), "window" (nothing is

@@ -19,7 +19,7 @@ from .engine import TokenizedText
 from .guard import undisturbed
 from .leases import Lease
 from .machine import out_of_memory, trim_heap
-from .matching import Matches, Side, TokenVectors, match_pairs
+from .matching import GREEDY, Matches, MatchingRule, Side, TokenVectors, match_pairs
 from .rows import Rows
 
 # Numbers of the vectors that are held at one time: 24 MB in float32, twice that for several
@@ -73,7 +73,7 @@ def match_rows(
     lease: Lease,
     rows: Rows,
     device: torch.device,
-    match_special_tokens: bool = True,
+    rule: MatchingRule = GREEDY,
     verbose: bool = False,
 ) -> Matched:
     """Encode and match rows, in chunks of like length.
@@ -84,7 +84,7 @@ def match_rows(
         lease: the encoder with its layers.
         rows: predictions and references.
         device: where to compute.
-        match_special_tokens: whether special tokens may be the best match of another.
+        rule: how tokens are matched.
         verbose: show a progress bar.
     """
     groups = list(zip(rows.preds, rows.groups))
@@ -101,7 +101,7 @@ def match_rows(
     with undisturbed(device), _bar(len(others), verbose) as advance:
         for chunk in _chunks(others, pairs, size, chunk_tokens(lease, device)):
             some = [pairs[i] for i in chunk]
-            parts += _match_somehow(lease, texts, some, device, match_special_tokens)
+            parts += _match_somehow(lease, texts, some, device, rule)
             advance(len(chunk))
             if len(parts) > 2:  # more than one chunk
                 trim_heap()
@@ -145,11 +145,15 @@ def _chunks(
 
 
 def _match_somehow(
-    lease: Lease, texts: list[TokenizedText], pairs: list[Pair], device: torch.device, special: bool
+    lease: Lease,
+    texts: list[TokenizedText],
+    pairs: list[Pair],
+    device: torch.device,
+    rule: MatchingRule,
 ) -> list[Matches]:
     """Match a chunk or, where memory runs out, its halves in smaller passes."""
     try:
-        return [_match_chunk(lease, texts, pairs, device, special)]
+        return [_match_chunk(lease, texts, pairs, device, rule)]
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
@@ -160,11 +164,15 @@ def _match_somehow(
         texts[:] = [replace(text, known=None) for text in texts]
     half = (len(pairs) + 1) // 2
     halves = [part for part in (pairs[:half], pairs[half:]) if part]
-    return [m for part in halves for m in _match_somehow(lease, texts, part, device, special)]
+    return [m for part in halves for m in _match_somehow(lease, texts, part, device, rule)]
 
 
 def _match_chunk(
-    lease: Lease, texts: list[TokenizedText], pairs: list[Pair], device: torch.device, special: bool
+    lease: Lease,
+    texts: list[TokenizedText],
+    pairs: list[Pair],
+    device: torch.device,
+    rule: MatchingRule,
 ) -> Matches:
     used = list(dict.fromkeys(text for pair in pairs for text in pair))
     tokens = [texts[i].tokens for i in used]
@@ -178,7 +186,7 @@ def _match_chunk(
     place = {text: i for i, text in enumerate(used)}
     index = [[place[pred], place[ref]] for pred, ref in pairs]
     sides = torch.tensor(index, dtype=torch.int64, device=device)
-    return match_pairs(encoded, sides[:, 0], sides[:, 1], special)
+    return match_pairs(encoded, sides[:, 0], sides[:, 1], rule)
 
 
 def _match_same(texts: list[TokenizedText], layers: int, device: torch.device) -> Matches:

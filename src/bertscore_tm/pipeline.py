@@ -44,8 +44,7 @@ class Pipeline(Plan):
 
     def match(self, rows: Rows, device: torch.device) -> Matched:
         """Encode and match rows; what comes after is arithmetic on packed vectors."""
-        s = self.settings
-        return match_rows(self.lease, rows, device, s.match_special_tokens, s.verbose)
+        return match_rows(self.lease, rows, device, self.rule, self.settings.verbose)
 
     forward = match  # what torchmetrics' FeatureShare looks for in something that is shared
 

@@ -9,11 +9,14 @@ import torch
 from torch import Tensor
 
 from ._version import __version__
-from .baseline import choose_baseline
+from .baseline import Baseline, choose_baseline
+from .checks import spelled
 from .choosing import choose_encoder
 from .encoder import Encoder
+from .errors import InvalidValueError
 from .layers import choose_layers
 from .leases import lease_encoder
+from .matching import MatchingRule
 from .settings import ABOUT, Settings, Shapes
 from .signature import make_fingerprint, signature_line
 from .weighting import checked_weights, choose_weighting
@@ -33,7 +36,9 @@ class Plan:
         layer_is_default: whether nobody asked for them, nor has anybody measured them.
         weighting: how much each token counts.
         weights: the weights of tokens; None: they are known at the end of the epoch.
+        table: the baseline that rescaling or matching needs, or None.
         baseline: what scores are rescaled with, or None.
+        rule: how tokens are matched.
     """
 
     def __init__(
@@ -64,12 +69,15 @@ class Plan:
         self.layers = choose_layers(wanted, encoder.depth, None, encoder.name)
         needs_epoch = self.weighting.needs_epoch
         self.weights = None if needs_epoch else checked_weights(self.weighting, encoder)
-        rescale, path = settings.rescale_with_baseline, settings.baseline_path
         if baseline is _NOT_READ:
-            baseline = choose_baseline(rescale, path, encoder.name, settings.language)
-        self.baseline = baseline
-        if self.baseline is not None:
-            self.baseline.check(self.layers)
+            baseline = _choose_table(settings, encoder.name)
+        floor, self.table = None, baseline
+        if self.table is not None:
+            self.table.check(self.layers)
+            if settings.matching == "mutual":
+                floor = self.table.values[list(self.layers), :2]  # of P and R
+        self.baseline = None if settings.rescale_with_baseline is False else self.table
+        self.rule = MatchingRule(settings.match_special_tokens, floor)
         # Of equal encoders the first is used by all; its name may be another (a folder, an alias),
         # and so may its default layers.
         self.encoder_name, self.own_encoder = encoder.name, encoder
@@ -94,7 +102,7 @@ class Plan:
         """Pickles carry settings and encoder; they lead back to its engine where that lives."""
         encoder = self.own_encoder
         key = self.lease.engine.key if encoder.frozen else None  # a snapshot of what may change
-        return type(self), (self.settings, encoder, key, self.baseline)
+        return type(self), (self.settings, encoder, key, self.table)
 
     def meaning(self, digest: int = 0) -> dict[str, object]:
         """What each setting means here, by its name: for signature and fingerprint.
@@ -114,6 +122,7 @@ class Plan:
             "overflow": encoder.overflow,
             "dtype": encoder.dtype,
             "match_special_tokens": "matched" if s.match_special_tokens else "unmatched",
+            "matching": "greedy" if self.rule.floor is None else f"mutual({self.table.name})",
             "idf": self.weighting.name,
             "beta": _number(s.beta),
             "rescale_with_baseline": "no" if self.baseline is None else self.baseline.name,
@@ -156,6 +165,18 @@ class Plan:
         parts["model_name_or_path"] = self.encoder.identity
         parts["num_layers"] = self.layers
         return make_fingerprint({**parts, "tokenizer": self.encoder.tokenizer_id, "kind": kind})
+
+
+def _choose_table(settings: Settings, encoder: str) -> Baseline | None:
+    """The baseline that rescaling or matching needs."""
+    rescale, path = settings.rescale_with_baseline, settings.baseline_path
+    if settings.matching == "greedy" or rescale is not False:
+        return choose_baseline(rescale, path, encoder, settings.language)
+    try:
+        return choose_baseline(True, path, encoder, settings.language)
+    except InvalidValueError as error:
+        said = spelled("matching", settings.matching)
+        raise InvalidValueError(f"got {said}, which needs a baseline: {error}") from None
 
 
 def _number(value: Any) -> str:

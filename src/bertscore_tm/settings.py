@@ -41,6 +41,7 @@ Score = Literal["f1", "precision", "recall"]
 Reduction = Literal["mean", "none"]
 Overflow = Literal["truncate", "window", "error"]
 Dtype = Literal["float32", "bfloat16", "float16"]
+Matching = Literal["greedy", "mutual"]
 Layers = int | Sequence[int] | Literal["all"]
 # What a setting shapes: the best matches; what is made of them (P, R and F1 of a sample); only the
 # answer, which is made anew from the same state; or none of these, but how the work is done.
@@ -138,6 +139,10 @@ class Settings:
         True, "special tokens, which never have a weight, may be matched",
         "matches", true_or_false, flag="--no-match-special-tokens", label="special_tokens",
     )
+    matching: Matching = _setting(
+        "greedy", "greedy, or mutual: half the credit where the match has a better one",
+        "matches", choices=get_args(Matching), flag="--matching",
+    )
     multi_reference: str = _setting(
         "max", f"what several references make of it: {', '.join(RULES)}",
         "scores", choices=tuple(RULES), flag="--multi-reference", label="references",
@@ -222,6 +227,7 @@ class Options(TypedDict, total=False):
     rescale_with_baseline: bool | Baseline
     baseline_path: str | os.PathLike[str] | None
     match_special_tokens: bool
+    matching: Matching
     multi_reference: str
     overflow: Overflow
     max_length: int | None
