@@ -23,6 +23,7 @@ from .explain_command import add_explain
 from .flags import add_device_flag, add_setting_flags, pipeline_of
 from .output import add_output_flag, check_output, format_of, write_output
 from .results import FORMATS, Samples, System
+from .signature_command import add_signature
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add_device_flag(settings)
     _add_output_flags(score.add_argument_group("output"))
     add_explain(commands)
+    add_signature(commands)
     return parser
 
 

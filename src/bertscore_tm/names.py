@@ -78,6 +78,11 @@ def find_source(name: str | os.PathLike[str]) -> Source:
     return Source(hub_name, hub_name, False)
 
 
+def alias_of(name: str) -> str:
+    """The short name of a hub name that has one, else the name itself."""
+    return next((alias for alias, meant in _ALIASES.items() if meant == name), name)
+
+
 def meant_alias(name: str) -> str:
     """A question, if a name looks like a misspelled alias."""
     near = get_close_matches(name.lower(), _ALIASES, 1, 0.75)

@@ -1,0 +1,198 @@
+"""From a signature back to the settings: as code, as Hydra overrides, as a command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import InvalidValueError
+from .names import alias_of
+from .settings import ABOUT, DEFAULTS
+
+# Parts of a signature that say what was used, not what was asked for.
+_FACTS = ("tokenizer", "bertscore_tm", "torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a signature says.
+
+    Attributes:
+        settings: those that differ from the defaults.
+        lacking: why a part of the line cannot be made into a setting, by its name.
+        facts: versions, tokenizer and weights: these may differ where the settings are equal.
+    """
+
+    settings: Mapping[str, Any]
+    lacking: Mapping[str, str]
+    facts: Mapping[str, str]
+
+    def as_code(self) -> str:
+        """``BERTScore("minilm", 6, idf=True)``."""
+        given = dict(self.settings)
+        first = [_python(given.pop(name)) for name in ("model_name_or_path", "num_layers")
+                 if name in given]  # fmt: skip
+        return f"BERTScore({', '.join([*first, *(f'{k}={_python(v)}' for k, v in given.items())])})"
+
+    def as_overrides(self) -> str:
+        """``metric=base metric.num_layers=6``, for a shell."""
+        parts = [f"metric.{name}={_yaml(value)}" for name, value in self.settings.items()]
+        return " ".join(map(shlex.quote, ["metric=base", *parts]))
+
+    def as_command(self) -> str:
+        """``bertscore-tm score --num-layers 6 ...``, for a shell."""
+        parts = []
+        for name, value in self.settings.items():
+            flag = str(ABOUT[name].flag)
+            parts += [flag] if isinstance(value, bool) else [flag, _flag_value(value)]
+        given = " ".join(map(shlex.quote, parts))
+        return f"bertscore-tm score -c PREDICTIONS -r REFERENCES {given}".rstrip()
+
+
+def restore(line: str) -> Restored:
+    """The settings that a signature stands for.
+
+    Args:
+        line: a signature, as `BERTScore.signature` or a table of scores has it.
+
+    Raises:
+        InvalidValueError: if it is none, or of a version that had other parts.
+    """
+    parts = _parts(line)
+    settings: dict[str, Any] = {}
+    lacking: dict[str, str] = {}
+    for name, value in parts.items():
+        if name in _FACTS:
+            continue
+        try:
+            found = _READERS[name](value)
+        except _Lacking as why:
+            lacking[name] = str(why)
+        except (ValueError, LookupError):
+            raise InvalidValueError(
+                f"got {name}:{value} in a signature; wanted a value that this version writes "
+                f"(the line is of bertscore_tm {parts.get('bertscore_tm', 'unknown')})"
+            ) from None
+        else:
+            settings |= found
+    order = [name for name in ABOUT if name in settings]
+    changed = {name: settings[name] for name in order if settings[name] != DEFAULTS[name]}
+    facts = {name: parts[name] for name in _FACTS if name in parts}
+    return Restored(changed, lacking, {"weights": parts["encoder"].rpartition("@")[2], **facts})
+
+
+def _parts(line: str) -> dict[str, str]:
+    parts = dict(part.partition(":")[::2] for part in line.strip().split("|"))
+    wanted = set(_READERS)
+    if "encoder" not in parts or not parts.keys() & (wanted - {"encoder"}):
+        raise InvalidValueError(
+            f"got {line.strip()[:60]!r} as a signature; wanted a line such as "
+            "encoder:NAME@...|tokenizer:...|layers:6|..., the signature of a metric"
+        )
+    unknown = sorted(parts.keys() - wanted - {*_FACTS})
+    if unknown:
+        raise InvalidValueError(
+            f"got the parts {', '.join(unknown)} in a signature, which this version does not know; "
+            f"wanted one that bertscore_tm {parts.get('bertscore_tm', 'of that line')} reads"
+        )
+    return parts
+
+
+class _Lacking(Exception):
+    """Why a part cannot be made into a setting."""
+
+
+def _encoder(value: str) -> dict[str, Any]:
+    name = value.rpartition("@")[0]
+    if name.startswith("custom:") or not name:
+        raise _Lacking(f"{value} is a model object or an encoder of your own: pass it yourself")
+    return {"model_name_or_path": alias_of(name)}
+
+
+def _layers(value: str) -> dict[str, Any]:
+    if value.endswith("(default)"):
+        return {"num_layers": None}
+    layers = [int(layer) for layer in value.split(",")]
+    return {"num_layers": layers if len(layers) > 1 else layers[0]}
+
+
+def _idf(value: str) -> dict[str, Any]:
+    if value not in ("no", "epoch"):
+        raise _Lacking(f"{value} is known by its digest alone: pass the table or the weighting")
+    return {"idf": value == "epoch"}
+
+
+def _table(value: str) -> dict[str, Any]:
+    """The settings for a baseline; of the packaged ones the language says which."""
+    if "@" in value:
+        raise _Lacking(f"{value} is known by its digest alone: pass the file or the Baseline")
+    return {"lang": value.partition("/")[0]}
+
+
+def _baseline(value: str) -> dict[str, Any]:
+    return {} if value == "no" else {**_table(value), "rescale_with_baseline": True}
+
+
+def _matching(value: str) -> dict[str, Any]:
+    if value == "greedy":
+        return {}
+    mutual = re.fullmatch(r"mutual\((.+)\)", value)
+    if mutual is None:
+        raise ValueError
+    return {**_table(mutual[1]), "matching": "mutual"}
+
+
+def _special_tokens(value: str) -> dict[str, Any]:
+    return {"match_special_tokens": {"matched": True, "unmatched": False}[value]}
+
+
+def _max_length(value: str) -> dict[str, Any]:
+    return {} if value in ("any", "own") else {"max_length": int(value)}
+
+
+def _choice(name: str) -> Callable[[str], dict[str, Any]]:
+    def read(value: str) -> dict[str, Any]:
+        if value == "own":  # an encoder that has rules of its own
+            return {}
+        if value not in ABOUT[name].choices:
+            raise ValueError
+        return {name: value}
+
+    return read
+
+
+_READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "encoder": _encoder,
+    "layers": _layers,
+    "idf": _idf,
+    "beta": lambda value: {"beta": float(value)},
+    "baseline": _baseline,
+    "special_tokens": _special_tokens,
+    "matching": _matching,
+    "references": _choice("multi_reference"),
+    "overflow": _choice("overflow"),
+    "max_length": _max_length,
+    "empty": lambda value: {"empty_score": float(value)},
+    "dtype": _choice("dtype"),
+}
+
+
+def _python(value: Any) -> str:
+    if isinstance(value, str):
+        return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
+    return repr(list(value) if isinstance(value, tuple) else value)
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and not re.fullmatch(r"[\w./-]+", value):
+        return "'{}'".format(value.replace("'", "\\'"))
+    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple | list) else str(value)
+
+
+def _flag_value(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
