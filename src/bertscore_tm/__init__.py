@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .memory import release_memory
     from .metric import BERTScore
     from .settings import Settings
+    from .significance import Comparison, compare
     from .tokenizing import Tokenizer
     from .weighting import Weighting
 
@@ -34,6 +35,7 @@ _HOMES = {
     "BERTScoreError": "errors",
     "BERTScoreWarning": "errors",
     "Baseline": "baseline",
+    "Comparison": "significance",
     "DocumentFrequencies": "idf",
     "Encoder": "encoder",
     "HuggingFaceEncoder": "huggingface",
@@ -45,6 +47,7 @@ _HOMES = {
     "Window": "encoder",
     "bert_score": "functional",
     "bert_score_collection": "collection",
+    "compare": "significance",
     "explain": "explaining",
     "release_memory": "memory",
 }
@@ -55,6 +58,7 @@ __all__ = [
     "BERTScoreError",
     "BERTScoreWarning",
     "Baseline",
+    "Comparison",
     "DocumentFrequencies",
     "Encoder",
     "HuggingFaceEncoder",
@@ -67,6 +71,7 @@ __all__ = [
     "__version__",
     "bert_score",
     "bert_score_collection",
+    "compare",
     "explain",
     "release_memory",
 ]

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from ._version import __version__
 from .checks import spelled_as_flags
+from .compare_command import add_compare
 from .data_flags import add_data_flags, read_data
 from .decoding import printable
 from .errors import BERTScoreError
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add_device_flag(settings)
     _add_output_flags(score.add_argument_group("output"))
     add_explain(commands)
+    add_compare(commands)
     return parser
 
 
