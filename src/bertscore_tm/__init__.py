@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .alignment import Alignment
     from .baseline import Baseline
     from .collection import bert_score_collection
+    from .correlating import Correlation, correlate
     from .encoder import Encoder, Tokens, Window
     from .errors import BERTScoreError, BERTScoreWarning
     from .explaining import explain
@@ -36,6 +37,7 @@ _HOMES = {
     "BERTScoreWarning": "errors",
     "Baseline": "baseline",
     "Comparison": "significance",
+    "Correlation": "correlating",
     "DocumentFrequencies": "idf",
     "Encoder": "encoder",
     "HuggingFaceEncoder": "huggingface",
@@ -48,6 +50,7 @@ _HOMES = {
     "bert_score": "functional",
     "bert_score_collection": "collection",
     "compare": "significance",
+    "correlate": "correlating",
     "explain": "explaining",
     "release_memory": "memory",
 }
@@ -59,6 +62,7 @@ __all__ = [
     "BERTScoreWarning",
     "Baseline",
     "Comparison",
+    "Correlation",
     "DocumentFrequencies",
     "Encoder",
     "HuggingFaceEncoder",
@@ -72,6 +76,7 @@ __all__ = [
     "bert_score",
     "bert_score_collection",
     "compare",
+    "correlate",
     "explain",
     "release_memory",
 ]
