@@ -149,6 +149,7 @@ def agree(
         ties = thresholds if key == ("segment", "accuracy") else None
         drawn = torch.cat(chunks, -1)
         answer += summarise(*key, names, group_names, drawn, bootstrap.confidence, ties)
+    _warn_of_undefined(answer, len(group_names))
     return tuple(answer)
 
 
@@ -219,12 +220,6 @@ def summarise(
         confidence: of the intervals.
         thresholds: of ties, ``[groups, metrics]``.
     """
-    undefined = int(drawn[:, :, 0].isnan().any(1).sum())
-    if undefined:
-        warn(
-            f"the {statistic} of {level}s is not defined in {undefined} of {len(groups)} groups "
-            "for some metric (fewer than three, or all equal), which are left out of its mean"
-        )
     means = drawn.nanmean(0)
     gaps = (drawn[:, :1] - drawn).nanmean(0)
     p_values = [bootstrap_p(float(gap[0]), gap[1:]) for gap in gaps[1:]]
@@ -254,3 +249,12 @@ def _with_interval(
 
 def _or_none(value: Tensor) -> float | None:
     return None if value.isnan() else float(value)
+
+
+def _warn_of_undefined(found: Sequence[Agreement], groups: int) -> None:
+    undefined = {group for one in found for group, value in one.groups.items() if value is None}
+    if undefined:
+        warn(
+            f"in {len(undefined)} of {groups} groups some agreement is not defined (fewer than "
+            "three rows or systems, or all scores equal); they are left out of its mean"
+        )
