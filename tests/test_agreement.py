@@ -388,7 +388,11 @@ def test_a_constant_metric_is_undefined() -> None:
         (({"a": [1, 2, 3]}, [1, 2]), {}, "got 2 human scores for 3 rows; wanted one a row"),
         (({"a": [1, 2]}, [1, 2]), {}, "and at least 3 rows"),
         (({"a": [1, 2, 3]}, [1, 2, math.inf]), {}, "got inf in sample 2 of human; wanted finite"),
-        (({"a": [1, 2, 3]}, [1, 2, 3]), {"pairs": "x"}, "got pairs='x'; wanted one of auto, segm"),
+        (
+            ({"a": [1, 2, 3]}, [1, 2, 3]),
+            {"pairs": "x"},
+            "got pairs='x'; wanted 'auto', 'segment' or 'all'",
+        ),
         (({"a": [1, 2, 3]}, [1, 2, 3]), {"groups": ["a"]}, "got 1 groups for 3 rows; wanted one a"),
         (
             ({"a": [1, 2, 3]}, [1, 2, 3]),

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .checks import one_of
 from .clusters import Labels, codes, crosses, row_weights
 from .errors import InvalidValueError, warn
 from .judged import LEAST, PAIRS, levels_of, split, tie_thresholds
@@ -120,8 +121,7 @@ def agree(
     """
     names, values = read_vectors(scores, "scores")
     people = read_vector(human, "human")
-    if pairs not in PAIRS:
-        raise InvalidValueError(f"got pairs={pairs!r}; wanted one of {', '.join(PAIRS)}")
+    one_of(*PAIRS)("pairs", pairs)
     if len(people) != values.shape[1] or len(people) < LEAST:
         raise InvalidValueError(
             f"got {len(people)} human scores for {values.shape[1]} rows; wanted one a row, and at "

@@ -15,6 +15,7 @@ from .clusters import Labels, codes
 from .decoding import printable
 from .errors import InvalidValueError
 from .functional import refuse_options, score_rows
+from .judged import LEAST, PAIRS
 from .lexical import LEXICAL, lexical_scores, scorers
 from .machine import usable_device
 from .pipeline import Pipeline
@@ -199,7 +200,10 @@ def check(judged: Judged, asked: Asked) -> None:
             raise InvalidValueError(
                 f"got {numbers} human scores for {count} predictions; wanted one for each"
             )
+        if count < LEAST:
+            raise InvalidValueError(f"got {count} judged rows; wanted at least {LEAST}")
     one_of(*SCORE_NAMES)("score", asked.score)
+    one_of(*PAIRS)("pairs", asked.pairs)
     scorers(asked.others, asked.tokenize)
     for what in ("systems", "groups", "segments", "clusters"):
         codes(getattr(judged, what), count, what)
