@@ -47,7 +47,15 @@ def add_correlate(commands: Any) -> None:
     parser.add_argument(
         "candidates", nargs=1, metavar="FILE", help="judgements; - is standard input"
     )
-    fields = parser.add_argument_group("fields")
+    _add_field_flags(parser.add_argument_group("fields"))
+    _add_statistics_flags(parser.add_argument_group("statistics"))
+    settings = parser.add_argument_group("settings")
+    add_setting_flags(settings)
+    add_device_flag(settings)
+    add_report_flags(parser.add_argument_group("output"))
+
+
+def _add_field_flags(fields: Any) -> None:
     for flag, text in (
         ("--candidate", "the text (default: candidate)"),
         ("--human", "its score, higher is better (default: human_score); empty: left out"),
@@ -73,7 +81,9 @@ def add_correlate(commands: Any) -> None:
         help="statistics are made in each group, and averaged (default: one group)",
     )
     add_reading_flags(fields)
-    statistics = parser.add_argument_group("statistics")
+
+
+def _add_statistics_flags(statistics: Any) -> None:
     add_score_flag(statistics, "compared with the other metrics")
     statistics.add_argument(
         FLAGS["others"],
@@ -94,10 +104,6 @@ def add_correlate(commands: Any) -> None:
         "segment if half of the rows have another one of their segment",
     )
     add_resampling_flags(statistics, 1000)
-    settings = parser.add_argument_group("settings")
-    add_setting_flags(settings)
-    add_device_flag(settings)
-    add_report_flags(parser.add_argument_group("output"))
 
 
 def _correlate(options: argparse.Namespace) -> None:
