@@ -313,3 +313,10 @@ def test_what_the_command_refuses(
 ) -> None:
     assert main(["compare", "-r", "refs.txt", "-m", tiny("bert"), *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_block_of_the_page_runs(minilm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    exec(compile(block, "compare.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("\n0.125\n")
