@@ -13,12 +13,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bertscore_tm import Correlation, correlate
+import torch
+
+from bertscore_tm import Correlation
+from bertscore_tm.agreement import Bootstrap
+from bertscore_tm.correlating import Asked, Judged, metric_scores, tabulate
+from bertscore_tm.pipeline import Pipeline
+from bertscore_tm.rows import Rows
+from bertscore_tm.rows import read_rows as read_rows_of
+from bertscore_tm.settings import Settings
 
 Row = dict[str, Any]
 
@@ -74,17 +84,34 @@ def read_rows(folder: Path, file: str) -> list[Row]:
     return rows
 
 
-def measure(one: JudgedSet, rows: list[Row], **options: Any) -> Correlation:
-    """`correlate` with the fields of a set."""
+def measure(folder: Path, model: str, layer: int | None, resamples: int, names: Sequence[str]) \
+        -> Iterator[tuple[str, Correlation]]:  # fmt: skip
+    """`correlate` on each set, with its fields; the texts of a file are scored once."""
+    pipeline = Pipeline(Settings(model, layer))
+    asked = Asked(bootstrap=Bootstrap(resamples))
+    for file, sets in groupby(SETS, lambda one: one.file):
+        chosen = [one for one in sets if one.name in names and (folder / file).exists()]
+        if not chosen:
+            continue
+        rows = read_rows(folder, file)
+        first = judged_by(chosen[0], rows)
+        texts = Rows([*first.rows.preds, *(first.worse or ())], first.rows.groups * (
+            2 if first.worse else 1), None)  # fmt: skip
+        scores = metric_scores(pipeline, texts, asked, torch.device("cpu"))
+        for one in chosen:
+            yield one.name, tabulate(scores, judged_by(one, rows), asked, pipeline.signature())
+
+
+def judged_by(one: JudgedSet, rows: list[Row]) -> Judged:
+    """The fields of a set."""
     groups = [str(row[one.group]) for row in rows] if one.group else None
-    target = [row["references"] for row in rows]
+    preds = [row["better" if one.ranks else "candidate"] for row in rows]
+    texts = read_rows_of(preds, [row["references"] for row in rows])
     if one.ranks:
-        better, worse = ([row[side] for row in rows] for side in ("better", "worse"))
-        return correlate(better, target, worse=worse, groups=groups, **options)
+        return Judged(texts, worse=[row["worse"] for row in rows], groups=groups)
     human = [row["human_scores"][one.human] if one.human else row["human_score"] for row in rows]
     systems = [row["system"] for row in rows] if one.systems else None
-    preds = [row["candidate"] for row in rows]
-    return correlate(preds, target, human, systems=systems, groups=groups, **options)
+    return Judged(texts, human, systems=systems, groups=groups)
 
 
 def tables(found: dict[str, Correlation]) -> Iterator[str]:
@@ -130,26 +157,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=[one.name for one in SETS], metavar="SET")
     parser.add_argument("--out", type=Path, help="all numbers, as JSON")
     options = parser.parse_args(arguments)
+    names = options.only or [one.name for one in SETS]
     found = {}
-    for one in SETS:
-        if (options.only and one.name not in options.only) or not (
-            options.folder / one.file
-        ).exists():
-            continue
-        found[one.name] = measure(
-            one,
-            read_rows(options.folder, one.file),
-            model_name_or_path=options.model,
-            num_layers=options.layer,
-            resamples=options.resamples,
-        )
+    for name, one in measure(
+        options.folder, options.model, options.layer, options.resamples, names
+    ):
+        print(f"{name}: {one.rows} rows", file=sys.stderr)
+        found[name] = one
+        if options.out:
+            plain = {name: one.to_dict() for name, one in found.items()}
+            options.out.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
     if not found:
         parser.error(f"got no file of a set in {options.folder}; wanted one of SETS")
     print("\n".join(tables(found)))
     print(f"\n{next(iter(found.values())).signature}")
-    if options.out:
-        text = json.dumps({name: one.to_dict() for name, one in found.items()}, indent=1)
-        options.out.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

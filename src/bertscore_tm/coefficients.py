@@ -38,9 +38,7 @@ def kendall(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
         return (values[..., rows, None] - values[..., None, :]).sign().float()
 
     agree = _over_pairs(w, lambda rows: signs(x, rows) * signs(y, rows))
-    x_differs = _over_pairs(w, lambda rows: signs(x, rows).abs())
-    y_differs = _over_pairs(w, lambda rows: signs(y, rows).abs())
-    return agree / (x_differs * y_differs).sqrt()
+    return agree / (_differing(x, w) * _differing(y, w)).sqrt()
 
 
 def pairwise_accuracy(x: Tensor, y: Tensor, w: Tensor, threshold: float) -> Tensor:
@@ -111,12 +109,24 @@ def _spread(centred: Tensor, x: Tensor, w: Tensor) -> Tensor:
 
 def _ranks(x: Tensor, w: Tensor) -> Tensor:
     """The mean of the places of each value among all, but for a constant: ``[resamples, n]``."""
+    below, upto = _places(x, w)
+    return (below + upto) / 2
+
+
+def _differing(x: Tensor, w: Tensor) -> Tensor:
+    """The weight of all ordered pairs that are no tie."""
+    below, upto = _places(x, w)
+    return w.sum(-1) ** 2 - (w * (upto - below)).sum(-1)
+
+
+def _places(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """The weight of all that is below each value, and of all that is not above it."""
     ordered, order = x.contiguous().sort(-1)
-    below = torch.take_along_dim(w, order.expand_as(w), -1).cumsum(-1)
-    below = torch.cat([torch.zeros_like(below[..., :1]), below], -1)
+    weight = torch.take_along_dim(w, order.expand_as(w), -1).cumsum(-1)
+    weight = torch.cat([torch.zeros_like(weight[..., :1]), weight], -1)
     first = torch.searchsorted(ordered, x.contiguous()).expand_as(w)
     end = torch.searchsorted(ordered, x.contiguous(), right=True).expand_as(w)
-    return (torch.take_along_dim(below, first, -1) + torch.take_along_dim(below, end, -1)) / 2
+    return torch.take_along_dim(weight, first, -1), torch.take_along_dim(weight, end, -1)
 
 
 def _over_pairs(w: Tensor, form: Callable[[Tensor], Tensor]) -> Tensor:

@@ -215,43 +215,49 @@ def correlate_rows(
     """The way from rows to the table."""
     if len(pipeline.layers) > 1:
         raise InvalidValueError(f"got {len(pipeline.layers)} layers; wanted one")
-    rows, count = judged.rows, len(judged.rows)
+    rows = judged.rows
     if judged.worse is not None:
         rows = Rows([*rows.preds, *judged.worse], rows.groups * 2, None)
+    scores = metric_scores(pipeline, rows, asked, device)
+    return tabulate(scores, judged, asked, pipeline.signature())
+
+
+def metric_scores(
+    pipeline: Pipeline, rows: Rows, asked: Asked, device: torch.device
+) -> dict[str, Any]:
+    """A score a row of each metric; the first is what the others are compared to."""
     first = [asked.score, *(name for name in SCORE_NAMES if name != asked.score)]
     found = score_rows(pipeline, rows, device)
-    scores: dict[str, Any] = {f"bertscore_{name}": found[name] for name in first}
-    scores |= lexical_scores(rows.preds, rows.groups, asked.others, asked.tokenize)
+    others = lexical_scores(rows.preds, rows.groups, asked.others, asked.tokenize)
+    return {**{f"bertscore_{name}": found[name] for name in first}, **others}
+
+
+def tabulate(scores: dict[str, Any], judged: Judged, asked: Asked, signature: str) -> Correlation:
+    """From scores, of relative ranks first all of the better texts, to the table."""
+    count = len(judged.rows)
     segments = judged.segments or [tuple(group) for group in judged.rows.groups]
+    clusters = judged.clusters or segments
     if judged.worse is None:
         agreements = agree(
             scores,
             judged.human,
             segments=segments,
-            clusters=judged.clusters,
+            clusters=clusters,
             groups=judged.groups,
             systems=judged.systems,
             pairs=asked.pairs,
             bootstrap=asked.bootstrap,
         )
     else:
+        better = {name: values[:count] for name, values in scores.items()}
+        worse = {name: values[count:] for name, values in scores.items()}
         agreements = agree_on_ranks(
-            {name: values[:count] for name, values in scores.items()},
-            {name: values[count:] for name, values in scores.items()},
-            clusters=judged.clusters or segments,
-            groups=judged.groups,
-            bootstrap=asked.bootstrap,
+            better, worse, clusters=clusters, groups=judged.groups, bootstrap=asked.bootstrap
         )
-    names = codes(judged.groups, count, "groups")[1]
-    drawn = len({*(judged.clusters or segments)})
+    names = tuple(codes(judged.groups, count, "groups")[1])
+    drawn = len({*clusters})
     return Correlation(
-        count,
-        len({*segments}),
-        drawn,
-        tuple(names),
-        asked.bootstrap,
-        pipeline.signature(),
-        agreements,
+        count, len({*segments}), drawn, names, asked.bootstrap, signature, agreements
     )
 
 
