@@ -77,3 +77,42 @@ def test_a_sync_of_many_ranks_is_counted(minilm: str) -> None:
     # 4 x 3 scores of 4 bytes, 10 counts.
     assert f"4 gathers, {11 * 8 + 4 * 16 + 4 * 12 + 10 * 8} bytes of each rank" in lines[1]
     assert "5 gathers" in lines[2]
+
+
+@pytest.mark.slow
+def test_agreement_joins_documents_and_reads_ranks(minilm: str, tmp_path: Path) -> None:
+    texts = ["the cat sat on the mat", "a dog", "it rained all day in the town"]
+    rows = [
+        {
+            "doc_id": doc,
+            "system": f"s{system}",
+            "candidate": texts[doc][: len(texts[doc]) - 2 * system],
+            "human_scores": dict.fromkeys(
+                ("relevance", "coherence", "consistency", "fluency"), 5 - system + doc / 10
+            ),
+        }
+        for doc in range(3)
+        for system in range(3)
+    ]
+    documents = [{"doc_id": doc, "references": [text]} for doc, text in enumerate(texts)]
+    ranks = [{"better": text, "worse": "x", "references": [text]} for text in texts]
+    for name, lines in (
+        ("summeval.jsonl", rows),
+        ("summeval.docs.jsonl", documents),
+        ("wmt19_darr_kk-en.jsonl", ranks),
+    ):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = run("agreement.py", str(tmp_path), "--resamples", "100", "--out", f"{tmp_path}/out.json")
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert [*found] == [
+        "summeval-relevance",
+        "summeval-coherence",
+        "summeval-consistency",
+        "summeval-fluency",
+        "wmt19-darr-kk-en",
+    ]
+    (tau,) = (a for a in found["wmt19-darr-kk-en"]["agreements"] if a["metric"] == "bertscore_f1")
+    assert (tau["value"], tau["low"]) == (1.0, 1.0)
+    assert "| wmt19-darr-kk-en | 3 | [1.00, 1.00] | 1.000 |" in out
+    systems = [a for a in found["summeval-fluency"]["agreements"] if a["level"] == "system"]
+    assert systems[0]["value"] == pytest.approx(1.0, abs=0.05)
