@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -327,9 +329,8 @@ def test_the_seed_decides() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SCIPY, "accuracy"])
-def test_intervals_cover(name: str) -> None:
-    """400 sets of 50 clusters of 3 rows that share a part; the truth is that of a large set."""
+def test_intervals_cover() -> None:
+    """300 sets of 50 clusters of 3 rows that share a part; the truth is that of a large set."""
     rng = np.random.default_rng(7)
 
     def draw(clusters: int) -> tuple[Any, Any]:
@@ -338,21 +339,26 @@ def test_intervals_cover(name: str) -> None:
         return human + rng.normal(0, 1.5, 3 * clusters), human
 
     x, y = draw(100_000)
-    if name == "accuracy":
-        wins = np.mean((x[0::3] - x[1::3]) * (y[0::3] - y[1::3]) > 0)
-        truth = float(wins)
-    else:
-        truth = SCIPY[name](x, y)[0]
-    covered = 0
-    for _ in range(400):
+    truth = {name: one(x, y)[0] for name, one in SCIPY.items()}
+    truth["accuracy"] = np.mean((x[0::3] - x[1::3]) * (y[0::3] - y[1::3]) > 0)  # no ties here
+    segments = np.repeat(np.arange(50), 3).tolist()
+    covered = dict.fromkeys(truth, 0)
+    for _ in range(300):
         x, y = draw(50)
-        segments = np.repeat(np.arange(50), 3).tolist()
-        answer = agree({"x": x}, y, segments=segments, bootstrap=Bootstrap(400))
-        one = found(answer, name, "x", "segment")
-        assert one.low is not None
-        assert one.high is not None
-        covered += one.low <= truth <= one.high
-    assert 0.90 <= covered / 400 <= 0.98
+        for one in agree({"x": x}, y, segments=segments, bootstrap=Bootstrap(400)):
+            assert one.low is not None
+            assert one.high is not None
+            covered[one.statistic] += one.low <= truth[one.statistic] <= one.high
+    print(covered)
+    # 95%: plus or minus 2.5 by chance; percentiles of so few clusters are a little short.
+    assert all(0.90 <= count / 300 <= 0.98 for count in covered.values()), covered
+
+
+def test_the_block_of_the_page_gives_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "agreement.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    exec(compile(block, "agreement.md", "exec"), {})
+    assert f"It prints `{capsys.readouterr().out.strip()}`" in page
 
 
 # ---------------------------------------------------------------- what does not fit
