@@ -178,3 +178,46 @@ def test_growth_is_drawn(minilm: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(numbers["grown"]["seconds"]) == len(numbers["grown"]["over_imports_mb"]) == 2
     report.draw(numbers["grown"], tmp_path / "growth.svg")
     assert "pairs of eight words" in (tmp_path / "growth.svg").read_text()
+
+
+@pytest.mark.slow
+def test_agreement_joins_documents_and_reads_ranks(minilm: str, tmp_path: Path) -> None:
+    texts = ["the cat sat on the mat", "a dog", "it rained all day in the town"]
+    rows = [
+        {
+            "doc_id": doc,
+            "system": f"s{system}",
+            "candidate": texts[doc][: len(texts[doc]) - 2 * system],
+            "human_scores": dict.fromkeys(
+                ("relevance", "coherence", "consistency", "fluency"), 5 - system + doc / 10
+            ),
+        }
+        for doc in range(3)
+        for system in range(3)
+    ]
+    documents = [{"doc_id": doc, "references": [text]} for doc, text in enumerate(texts)]
+    ranks = [{"better": text, "worse": "x", "references": [text]} for text in texts]
+    for name, lines in (
+        ("summeval.jsonl", rows),
+        ("summeval.docs.jsonl", documents),
+        ("wmt19_darr_kk-en.jsonl", ranks),
+    ):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = run("agreement.py", str(tmp_path), "--resamples", "100", "--out", f"{tmp_path}/out.json")
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert [*found] == [
+        "summeval-relevance",
+        "summeval-coherence",
+        "summeval-consistency",
+        "summeval-fluency",
+        "wmt19-darr-kk-en",
+    ]
+    (tau,) = (a for a in found["wmt19-darr-kk-en"]["agreements"] if a["metric"] == "bertscore_f1")
+    assert (tau["value"], tau["low"]) == (1.0, 1.0)
+    assert "| wmt19-darr-kk-en | 3 | [1.00, 1.00] | 1.000 |" in out
+    systems = [
+        a["value"]
+        for a in found["summeval-fluency"]["agreements"]
+        if (a["level"], a["statistic"], a["metric"]) == ("system", "spearman", "chrf")
+    ]
+    assert systems == [1.0]  # the more is cut off, the worse

@@ -37,6 +37,8 @@ HEAVY = (
     "tensorboard",
     "bert_score",
     "sacrebleu",
+    "rouge_score",
+    "scipy",
 )
 
 
@@ -172,6 +174,9 @@ def test_matching_and_scoring_know_nothing_above_them() -> None:
         "results",
         "cli",
         "explain_command",
+        "compare_command",
+        "correlate_command",
+        "lexical",
         "alignment",
         "text_view",
         "html_view",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .alignment import Alignment
     from .baseline import Baseline
     from .collection import bert_score_collection
+    from .correlating import Correlation, correlate
     from .encoder import Encoder, Tokens, Window
     from .errors import BERTScoreError, BERTScoreWarning
     from .explaining import explain
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .memory import release_memory
     from .metric import BERTScore
     from .settings import Settings
+    from .significance import Comparison, compare
     from .tokenizing import Tokenizer
     from .weighting import Weighting
 
@@ -34,6 +36,8 @@ _HOMES = {
     "BERTScoreError": "errors",
     "BERTScoreWarning": "errors",
     "Baseline": "baseline",
+    "Comparison": "significance",
+    "Correlation": "correlating",
     "DocumentFrequencies": "idf",
     "Encoder": "encoder",
     "HuggingFaceEncoder": "huggingface",
@@ -45,6 +49,8 @@ _HOMES = {
     "Window": "encoder",
     "bert_score": "functional",
     "bert_score_collection": "collection",
+    "compare": "significance",
+    "correlate": "correlating",
     "explain": "explaining",
     "release_memory": "memory",
 }
@@ -55,6 +61,8 @@ __all__ = [
     "BERTScoreError",
     "BERTScoreWarning",
     "Baseline",
+    "Comparison",
+    "Correlation",
     "DocumentFrequencies",
     "Encoder",
     "HuggingFaceEncoder",
@@ -67,6 +75,8 @@ __all__ = [
     "__version__",
     "bert_score",
     "bert_score_collection",
+    "compare",
+    "correlate",
     "explain",
     "release_memory",
 ]

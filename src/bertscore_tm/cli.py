@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 
 from ._version import __version__
 from .checks import spelled_as_flags
+from .compare_command import add_compare
+from .correlate_command import add_correlate
 from .data_flags import add_data_flags, read_data
 from .decoding import printable
 from .errors import BERTScoreError
@@ -91,6 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_output_flags(score.add_argument_group("output"))
     add_explain(commands)
     add_signature(commands)
+    add_compare(commands)
+    add_correlate(commands)
     return parser
 
 

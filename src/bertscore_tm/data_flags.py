@@ -43,6 +43,11 @@ def add_data_flags(group: Any, required: bool = True) -> None:
         metavar="NAME",
         help="column or key of the references (a list: several references)",
     )
+    add_reading_flags(group)
+
+
+def add_reading_flags(group: Any) -> None:
+    """Add the flags that say how to read files."""
     group.add_argument(
         FLAGS["kind"], choices=KINDS, help="what the files are, whatever their names end in"
     )
