@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .idf import DocumentFrequencies, IdfTable
     from .memory import release_memory
     from .metric import BERTScore
+    from .reporting import Report, report
     from .settings import Settings
     from .significance import Comparison, compare
     from .tokenizing import Tokenizer
@@ -40,6 +41,7 @@ _HOMES = {
     "Encoder": "encoder",
     "HuggingFaceEncoder": "huggingface",
     "IdfTable": "idf",
+    "Report": "reporting",
     "Settings": "settings",
     "Tokenizer": "tokenizing",
     "Tokens": "encoder",
@@ -50,6 +52,7 @@ _HOMES = {
     "compare": "significance",
     "explain": "explaining",
     "release_memory": "memory",
+    "report": "reporting",
 }
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "Encoder",
     "HuggingFaceEncoder",
     "IdfTable",
+    "Report",
     "Settings",
     "Tokenizer",
     "Tokens",
@@ -74,6 +78,7 @@ __all__ = [
     "compare",
     "explain",
     "release_memory",
+    "report",
 ]
 
 
