@@ -12,7 +12,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .picking import in_random_order, in_turns, most_different_first, worst_first
+from .picking import best_first, in_random_order, in_turns, most_different_first, worst_first
 
 HUMAN_SCORE = "human_score"
 
@@ -54,8 +54,8 @@ def system_codes(names: Sequence[str], seed: int = 0) -> list[str]:
 
 def _chosen(columns: Sequence[Sequence[float]], number: int, seed: int) -> list[int]:
     """The rows, in the order of the sheet."""
-    worst = worst_first([sum(values) for values in zip(*columns)])
-    orders = [worst, worst[::-1], in_random_order(len(worst), seed)]
+    sums = [sum(values) for values in zip(*columns)]
+    orders = [worst_first(sums), best_first(sums), in_random_order(len(sums), seed)]
     if len(columns) > 1:
         orders.insert(2, most_different_first(columns))
     rows = in_turns(orders, number)

@@ -11,6 +11,11 @@ def worst_first(column: Sequence[float]) -> list[int]:
     return sorted(range(len(column)), key=column.__getitem__)
 
 
+def best_first(column: Sequence[float]) -> list[int]:
+    """The places of some scores, the highest first; of equals the earlier one."""
+    return worst_first([-score for score in column])
+
+
 def most_different_first(columns: Sequence[Sequence[float]]) -> list[int]:
     """The rows of several columns, those with the widest range of scores first."""
     return worst_first([min(values) - max(values) for values in zip(*columns)])

@@ -16,7 +16,7 @@ from .errors import InvalidTypeError, InvalidValueError
 from .explaining import align_rows, refuse_several_layers
 from .functional import Scored, match_and_score
 from .packed_view import packed
-from .picking import in_random_order, in_turns, most_different_first, worst_first
+from .picking import best_first, in_random_order, in_turns, most_different_first, worst_first
 from .pipeline import Pipeline
 from .references import SCORE_NAMES
 from .resampling import check_resampling, interval, resampled_means
@@ -177,8 +177,7 @@ def _picked(columns: Sequence[Sequence[float]], wishes: Wishes) -> list[int]:
     """The rows that are explained."""
     orders = []
     for column in columns:
-        worst = worst_first(column)
-        orders += [worst, worst[::-1]]
+        orders += [worst_first(column), best_first(column)]
     if len(columns) > 1:
         orders.append(most_different_first(columns))
     orders.append(in_random_order(len(columns[0]), wishes.seed))

@@ -24,7 +24,7 @@
       if (typeof value === "function") element.addEventListener(name, value);
       else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
     }
-    element.append(...inside.flat().filter((part) => part !== null));
+    element.append(...inside.flat(Infinity).filter((part) => part !== null));
     return element;
   }
 
@@ -254,12 +254,12 @@
   const notes = (row) => [...new Set(systems.flatMap((system) => system.notes[row] || []))];
   const columns = [
     { key: "row", label: "Row", width: "4rem", small: "3.2rem", value: (row) => row, text: (row) => plain(row + 1) },
-    ...systems.map((_, i) => ({ key: `score ${i}`, label: shortNames[i], width: "6rem", small: "4.4rem",
+    ...systems.map((_, i) => ({ key: `score ${i}`, label: shortNames[i], width: "5rem", small: "3.6rem",
       value: (row) => scores(i)[row], text: (row) => fixed(scores(i)[row]) })),
-    ...(systems.length > 1 ? [{ key: "spread", label: "Apart", width: "5rem", value: spread, text: (row) => fixed(spread(row)) }] : []),
-    { key: "length", label: "Length", width: "5rem", small: "4.4rem", value: (row) => systems[state.system].length[row],
+    ...(systems.length > 1 ? [{ key: "spread", label: "Apart", width: "4rem", value: spread, text: (row) => fixed(spread(row)) }] : []),
+    { key: "length", label: "Length", width: "4rem", small: "3.4rem", value: (row) => systems[state.system].length[row],
       text: (row) => plain(systems[state.system].length[row]) },
-    { key: "notes", label: "Notes", width: "7rem", value: (row) => -notes(row).length, text: (row) => notes(row).join(", ") },
+    { key: "notes", label: "Notes", width: "6rem", value: (row) => -notes(row).length, text: (row) => notes(row).join(", ") },
     ...(sources ? [{ label: "Source", width: "minmax(9rem, 1fr)", long: (row) => sources[row] }] : []),
     { label: "Reference", width: "minmax(9rem, 1fr)", long: (row) => references[row].join(" / ") },
     { label: "Prediction", width: "minmax(9rem, 1fr)", small: "", long: (row) => systems[state.system].predictions[row] },
@@ -268,7 +268,7 @@
   const head = make("div", { class: "head row", role: "row" });
   const body = make("div", { class: "body", role: "rowgroup" });
   const grid = make("div", { class: "grid", role: "grid", tabindex: 0, "aria-label": "Samples: arrows move, Enter opens a row",
-    scroll: () => requestAnimationFrame(showRows), keydown: steer, focus: showRows, blur: showRows },
+    scroll: () => requestAnimationFrame(showRows), keydown: steer },
     make("div", { role: "rowgroup", class: "top" }, head), body);
   const count = make("output", { "aria-live": "polite" });
   const wanted = { search: "", note: "", low: "", high: "" };
@@ -313,25 +313,35 @@
     count.textContent = state.rows.length === all.length ? `${plain(all.length)} rows` : `${plain(state.rows.length)} of ${plain(all.length)} rows`;
     grid.setAttribute("aria-rowcount", state.rows.length + 1);
     showHead();
+    shown = new Map();
+    body.replaceChildren();
     showRows();
   }
 
   const rowHeight = () => parseFloat(getComputedStyle(body).getPropertyValue("--row")) * parseFloat(getComputedStyle(document.documentElement).fontSize);
 
-  // The rows that can be seen, and some around them; the others are room only.
+  // The rows that can be seen, and some around them; the others are room only. Those that were there
+  // stay the same elements: a click whose element goes away is lost.
+  let shown = new Map();
   function showRows() {
     const height = rowHeight(), first = Math.max(0, Math.floor(grid.scrollTop / height) - 5);
     const last = Math.min(state.rows.length, first + Math.ceil(grid.clientHeight / height) + 10);
+    const before = shown;
+    shown = new Map(state.rows.slice(first, last).map((row, i) => [row, before.get(row) || tableRow(row, first + i)]));
+    for (const [row, made] of before) if (!shown.has(row)) made.remove();
     body.style.height = `${state.rows.length * height}px`;
-    body.replaceChildren(...state.rows.slice(first, last).map((row, i) => {
-      const place = first + i, active = place === state.active;
-      const made = make("div", { class: active ? "row active" : "row", role: "row", id: `row-${row}`, "aria-rowindex": place + 2,
-        click: () => { state.active = place; open(row); } },
-        columns.map((column) => make("span", { role: "gridcell", class: cellClass(column) }, column.long ? line(column.long(row)) : column.text(row))));
-      made.style.top = `${place * height}px`;
-      return made;
-    }));
+    for (const [row, made] of shown) {
+      if (!before.has(row)) body.append(made);
+      made.classList.toggle("active", row === state.rows[state.active]);
+    }
     grid.setAttribute("aria-activedescendant", state.rows.length ? `row-${state.rows[state.active]}` : "");
+  }
+
+  function tableRow(row, place) {
+    const made = make("div", { class: "row", role: "row", id: `row-${row}`, "aria-rowindex": place + 2, click: () => open(row) },
+      columns.map((column) => make("span", { role: "gridcell", class: cellClass(column) }, column.long ? line(column.long(row)) : column.text(row))));
+    made.style.top = `calc(${place} * var(--row))`;
+    return made;
   }
 
   function steer(event) {
@@ -378,7 +388,7 @@
   for (const [kind, widths] of [["wide", columns.map((column) => column.width)], ["small", columns.map((column) => column.small).filter(Boolean)]]) {
     grid.style.setProperty(`--${kind}`, widths.join(" "));
     const least = widths.map((each) => each.replace(/minmax\((.*?),.*/, "$1")).join(" + ");
-    grid.style.setProperty(`--${kind}-least`, `calc(${least} + ${widths.length + 1} * .75rem)`);
+    grid.style.setProperty(`--${kind}-least`, `calc(${least} + ${widths.length + 1} * var(--gap))`);
   }
 
   // ------------------------------------------------------------ one row
@@ -409,7 +419,7 @@
       ]),
       known ? [] : make("p", { class: "hint" }, "Which token matches which is not stored for this row; ",
         make("code", {}, `bertscore-tm explain ... --row ${row + 1}`), " shows it."),
-    ].flat(3));
+    ].flat(Infinity));
     if (!dialog.open) dialog.showModal();
     inside.scrollTop = 0;
   }
@@ -435,7 +445,7 @@
           return [make("p", {}, make("small", {}, `${label} (${said}${side.lost ? `, tokens cut off: ${side.lost}` : ""})`)),
             make("p", { class: "text", dir: "auto" }, side.parts.map((part) => stretch(part, words[i], words[1 - i], score)))];
         }),
-        make("output", { "aria-live": "polite" }, `cosines from ${pair.floor.toFixed(2)} (orange) to 1 (blue); point at a token to see its match`));
+        make("output", { "aria-live": "polite" }, `cosines from ${pair.floor.toFixed(2).replace("-", "\u2212")} (orange) to 1 (blue); point at a token to see its match`));
     }));
   }
 
