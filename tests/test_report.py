@@ -484,3 +484,16 @@ def test_errors_of_results(two: Any, tmp_path: Path) -> None:
         two.annotation_sheet(0)
     with pytest.raises(TextFileNotFoundError, match="No such file or directory"):
         two.save(tmp_path / "none" / "page.html")
+
+
+def test_the_block_of_the_document_runs(
+    minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[1] / "docs" / "report.md").read_text("utf-8")
+    space: dict[str, Any] = {}
+    exec(compile(text.partition("```python\n")[2].partition("```")[0], "report.md", "exec"), space)
+    data = Page((tmp_path / "report.html").read_text("utf-8")).data
+    assert [system["name"] for system in data["systems"]] == ["new", "old"]
+    for name in re.findall(r"`(\w+)`", text.partition("is plain data:")[2].partition("numbers")[0]):
+        assert name in data or name in data["systems"][0], name
