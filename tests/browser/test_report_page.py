@@ -33,7 +33,7 @@ EVIL = "</script><script>window.evil=1</script><img src=x onerror='window.evil=1
 NEW, OLD, EVIL_NAME = "runs/new.txt", "runs/old.txt", "runs/<img src=x onerror='window.evil=1'>.txt"
 ROWS = [  # source, reference, two predictions
     ("The weather is fine today.", "آج موسم اچھا ہے۔", "آج موسم بہت اچھا ہے۔", "کل بارش ہوگی۔"),
-    ("The boy reads a book.", "يقرأ الولد كتابا في المدرسة.", "قرأ الولد كتابا.", "ذهبت البنت إلى البيت."),
+    ("The boy reads.", "يقرأ الولد كتابا في المدرسة.", "قرأ الولد كتابا.", "ذهبت البنت إلى البيت."),
     ("Peace be with you.", "שָׁלוֹם לכולם, מה שלומכם היום?", "שלום לכולם!", "לילה טוב."),
     ("I like tea.", "我喜欢喝茶，不喜欢喝咖啡。", "我喜欢喝咖啡。", "今天下雨。"),
     ("He goes to the market.", "वह बाज़ार जा रहा है।", "वह बाज़ार गया।", "मुझे पानी चाहिए।"),
