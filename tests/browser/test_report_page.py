@@ -166,6 +166,11 @@ def visit(driver: Any, tmp_path: Path) -> Iterator[Open]:
         for kind in ("browser", "performance"):
             driver.get_log(kind)
         driver.get(path.as_uri())
+        # Charts come after the rest has been painted.
+        driver.execute_async_script(
+            "const wait = () => document.querySelector('.dot') ? arguments[0]() : setTimeout(wait, 20);"
+            "wait();"
+        )
         opened.append(Browser(driver, path))
         return opened[-1]
 
@@ -412,13 +417,15 @@ def test_the_policy_of_the_page_holds(visit: Open, small: Report) -> None:
 def test_ten_thousand_rows_of_three_systems(visit: Open, large: Report) -> None:
     page = visit(large)
     size = page.path.stat().st_size
-    paint, loaded = page.run(
+    # The first paint with the table in it comes after the script, at the end of the file.
+    paint, table = page.run(
+        "const { navigationStart, domContentLoadedEventEnd } = performance.timing;"
         "return [performance.getEntriesByName('first-contentful-paint')[0].startTime,"
-        " performance.timing.loadEventEnd - performance.timing.navigationStart]"
+        " domContentLoadedEventEnd - navigationStart]"
     )
     assert size < 30_000_000
     assert paint < 2000
-    took = {"bytes": size, "first paint, ms": round(paint), "loaded, ms": loaded}
+    took = {"bytes": size, "first paint, ms": round(paint), "table, ms": table}
     assert len(page.all(".body .row")) < 60
     timed = "const from = performance.now(); arguments[0].click(); return performance.now() - from"
     took["sort, ms"] = page.run(timed, page.one(".head button[title='new.txt']"))

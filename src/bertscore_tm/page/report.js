@@ -239,9 +239,14 @@
     extremes.append(list("Most different between systems", apart, (row) => `${fixed(spread(row))} apart`));
   }
 
+  // How far the systems are apart, of each score made when it is needed: sorting asks often.
+  const spreads = {};
   function spread(row) {
-    const values = systems.map((_, i) => scores(i)[row]);
-    return Math.max(...values) - Math.min(...values);
+    spreads[state.score] ||= all.map((each) => {
+      const values = systems.map((_, i) => scores(i)[each]);
+      return Math.max(...values) - Math.min(...values);
+    });
+    return spreads[state.score][row];
   }
 
   // The beginning of a text, on one line, in its own direction.
@@ -251,7 +256,11 @@
 
   // ------------------------------------------------------------ the table of samples
 
-  const notes = (row) => [...new Set(systems.flatMap((system) => system.notes[row] || []))];
+  const noted = new Map();
+  for (const system of systems) {
+    for (const [row, found] of Object.entries(system.notes)) noted.set(+row, [...new Set([...(noted.get(+row) || []), ...found])]);
+  }
+  const notes = (row) => noted.get(row) || [];
   const columns = [
     { key: "row", label: "Row", width: "4rem", small: "3.2rem", value: (row) => row, text: (row) => plain(row + 1) },
     ...systems.map((_, i) => ({ key: `score ${i}`, label: shortNames[i], width: "5rem", small: "3.6rem",
@@ -374,9 +383,8 @@
     table_.scrollIntoView();
   }
 
-  const noted = systems.flatMap((system) => Object.values(system.notes).flat());
   const noteOptions = [["", "all rows"], ["aligned", `with an alignment (${plain(Object.keys(alignments).length)})`],
-    ...[...new Set(noted)].sort().map((note) => [note, `${note} (${plain(all.filter((row) => notes(row).includes(note)).length)})`])];
+    ...[...new Set([...noted.values()].flat())].sort().map((note) => [note, `${note} (${plain(all.filter((row) => notes(row).includes(note)).length)})`])];
   const table_ = section("samples", "Samples",
     make("p", { class: "controls" }, field("Search the texts", "search", { type: "search" }),
       select("Show", noteOptions, "", (value) => { wanted.note = value; filter(); }),
@@ -478,7 +486,9 @@
     select("Score", Object.entries(LABELS), "f1", (value) => { state.score = value; changed(); }), systems.length > 1 ? systemSelect : null);
   document.getElementById("report").replaceChildren(summary(), choices, table_,
     section("extremes", "Worst and best", extremes), section("charts", "Charts", charts), noticed(), limits(), dialog);
-  changed();
+  listExtremes();
+  filter();
+  requestAnimationFrame(() => setTimeout(drawCharts)); // what is on top is there first
   let width = window.innerWidth;
   window.addEventListener("resize", () => {
     if (window.innerWidth !== width) drawCharts();
