@@ -13,12 +13,12 @@ BENCH_ARGS ?=
 FUZZ_ARGS ?= -max_total_time=300
 
 export TOKENIZERS_PARALLELISM := false
-demo test test-slow test-oldest test-transformers4 bench fuzz: export HF_HUB_OFFLINE := 1
+demo test test-slow test-browser test-oldest test-transformers4 bench fuzz: export HF_HUB_OFFLINE := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # one environment: two installs at once would break it
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow test-hub test-oldest test-transformers4 bench fuzz lint format clean distclean
+.PHONY: help setup demo test test-slow test-browser test-hub test-oldest test-transformers4 bench fuzz lint format clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,13 @@ test: $(VENV)/dev.stamp ## Run the quick tests (PYTEST_ARGS="-k idf" chooses)
 
 test-slow: $(VENV)/dev.stamp ## Run the slow tests
 	$(BIN)/python -m pytest -m "slow and not hub" $(PYTEST_ARGS) || [ $$? -eq 5 ] # 5: none chosen
+
+test-browser: $(VENV)/dev.stamp ## Run the tests of the report's page in Chromium; screenshots in tests/browser/artefacts
+	@command -v chromium > /dev/null && command -v chromedriver > /dev/null || { \
+	  test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || { \
+	  echo "chromium and chromedriver are needed: apt-get install chromium chromium-driver"; exit 1; }
+	@$(BIN)/python -c 'import selenium' 2> /dev/null || $(PIP_INSTALL) 'selenium>=4.20'
+	$(BIN)/python -m pytest -m browser tests/browser $(PYTEST_ARGS)
 
 test-hub: $(VENV)/dev.stamp ## Run the tests that load models from the hub
 	$(BIN)/python -m pytest -m hub $(PYTEST_ARGS) || [ $$? -eq 5 ]

@@ -30,6 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.markexpr != "browser":
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.skip(reason="needs Chromium: make test-browser"))
     if _hub_wanted(config):
         return
     skip = pytest.mark.skip(reason="needs models of the hub: pytest -m hub")

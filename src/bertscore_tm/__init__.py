@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .idf import DocumentFrequencies, IdfTable
     from .memory import release_memory
     from .metric import BERTScore
+    from .reporting import Report, report
     from .settings import Settings
     from .significance import Comparison, compare
     from .tokenizing import Tokenizer
@@ -42,6 +43,7 @@ _HOMES = {
     "Encoder": "encoder",
     "HuggingFaceEncoder": "huggingface",
     "IdfTable": "idf",
+    "Report": "reporting",
     "Settings": "settings",
     "Tokenizer": "tokenizing",
     "Tokens": "encoder",
@@ -53,6 +55,7 @@ _HOMES = {
     "correlate": "correlating",
     "explain": "explaining",
     "release_memory": "memory",
+    "report": "reporting",
 }
 
 __all__ = [
@@ -67,6 +70,7 @@ __all__ = [
     "Encoder",
     "HuggingFaceEncoder",
     "IdfTable",
+    "Report",
     "Settings",
     "Tokenizer",
     "Tokens",
@@ -79,6 +83,7 @@ __all__ = [
     "correlate",
     "explain",
     "release_memory",
+    "report",
 ]
 
 

@@ -24,6 +24,7 @@ from .errors import BERTScoreError
 from .explain_command import add_explain
 from .flags import add_device_flag, add_setting_flags, pipeline_of
 from .output import add_output_flag, check_output, format_of, write_output
+from .report_command import add_report
 from .results import FORMATS, Samples, System
 from .signature_command import add_signature
 
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_output_flags(score.add_argument_group("output"))
     add_explain(commands)
     add_signature(commands)
+    add_report(commands)
     add_compare(commands)
     add_correlate(commands)
     return parser

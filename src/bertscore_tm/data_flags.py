@@ -66,9 +66,11 @@ def read_data(options: argparse.Namespace) -> tuple[list[list[str]], list[list[s
         TextFileError: if a file cannot be read.
         InvalidValueError: if the files do not fit together.
     """
-    if (options.candidates + options.references).count("-") > 1:
+    named = [*options.candidates, *options.references, getattr(options, "source", None)]
+    if named.count("-") > 1:
         raise InvalidValueError("got - more than once; wanted standard input for one file only")
-    candidates = [[str(text) for text in _single(name, options)] for name in options.candidates]
+    column = options.candidate_column
+    candidates = [read_single(name, column, options) for name in options.candidates]
     references = join_references(
         [_read(name, options.reference_column, options) for name in options.references],
         options.references,
@@ -90,11 +92,25 @@ def _read(name: str, column: str | None, options: argparse.Namespace) -> list[st
     return read_texts(name, column, kind=options.input_format, quoting=options.quoting)
 
 
-def _single(name: str, options: argparse.Namespace) -> list[str]:
+def read_single(
+    name: str, column: str | None, options: argparse.Namespace, what: str = "prediction"
+) -> list[str]:
+    """The texts of a file that has one a row.
+
+    Args:
+        name: of the file.
+        column: of its texts, in a table.
+        options: the flags of `add_data_flags`.
+        what: each text is, for messages.
+
+    Raises:
+        TextFileError: if the file cannot be read.
+        InvalidValueError: if it is not what it should be.
+    """
     texts = []
-    for number, text in enumerate(_read(name, options.candidate_column, options), 1):
+    for number, text in enumerate(_read(name, column, options), 1):
         if not isinstance(text, str):
             got = f"{name!r}, row {number}: got a list"
-            raise InvalidValueError(f"{got}; wanted one prediction a line")
+            raise InvalidValueError(f"{got}; wanted one {what} a line")
         texts.append(text)
     return texts

@@ -8,7 +8,7 @@ vectors.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from .checks import spelled
 from .encoder import Encoder
 from .engine import TokenizedText
 from .errors import InvalidTypeError, InvalidValueError
-from .functional import match_and_score, refuse_options
+from .functional import Scored, match_and_score, refuse_options
 from .guard import undisturbed
 from .machine import usable_device
 from .matching import Side, cosines, first_best
@@ -32,8 +32,6 @@ from .settings import Settings
 from .spans import Span, plain_piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from typing_extensions import Unpack
 
     from .settings import Options
@@ -101,12 +99,35 @@ def explain_rows(
     Raises:
         InvalidValueError: if the settings say several layers.
     """
+    refuse_several_layers(pipeline, "explain")
+    found = match_and_score(pipeline, rows, device)
+    return list(
+        align_rows(pipeline, rows, device, found, range(len(rows)) if wanted is None else wanted)
+    )
+
+
+def refuse_several_layers(pipeline: Pipeline, task: str) -> None:
+    """Raise InvalidValueError where alignments would be those of several layers."""
     if len(pipeline.layers) != 1:
         raise InvalidValueError(
-            f"got {len(pipeline.layers)} layers to explain; wanted one, such as "
+            f"got {len(pipeline.layers)} layers to {task}; wanted one, such as "
             f"{spelled('num_layers', pipeline.layers[0])}"
         )
-    scores, matched, frequencies = match_and_score(pipeline, rows, device)
+
+
+def align_rows(
+    pipeline: Pipeline, rows: Rows, device: torch.device, found: Scored, wanted: Iterable[int]
+) -> Iterator[Alignment]:
+    """The alignments of some rows, one at a time: each holds a matrix.
+
+    Args:
+        pipeline: the settings at work, of one layer.
+        rows: predictions and references.
+        device: where to compute.
+        found: what `match_and_score` gave for all rows.
+        wanted: the places of the rows to explain.
+    """
+    scores, matched, frequencies = found
     weigh = pipeline.weigh(frequencies)
     values = [scores[name].tolist() for name in SCORE_NAMES]
     with torch.no_grad():
@@ -115,8 +136,7 @@ def explain_rows(
         of_pairs = score_pairs(matched.matches, weigh, beta)[0][:, 0]  # [pairs, 3]
     signature = pipeline.signature()
     stops = list(accumulate(map(len, rows.groups)))
-    found = []
-    for row in range(len(rows)) if wanted is None else wanted:
+    for row in wanted:
         own = slice(stops[row] - len(rows.groups[row]), stops[row])
         scored = of_pairs[own]
         values_of_pairs = list(zip(scored.tolist(), *(side[own] for side in sides)))
@@ -124,8 +144,7 @@ def explain_rows(
         pairs = tuple(_align(pipeline, *texts, values_of_pairs, device))
         taken = _taken(scored, pipeline.settings.multi_reference)
         precision, recall, f1 = (value[row] for value in values)
-        found.append(Alignment(precision, recall, f1, signature, pairs, taken))
-    return found
+        yield Alignment(precision, recall, f1, signature, pairs, taken)
 
 
 class _Values(NamedTuple):

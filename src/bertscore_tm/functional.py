@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .settings import Layers, Options
+
+# Scores by name, `[rows]`; the best matches; what weights of the epoch depend on, or None.
+Scored: TypeAlias = tuple[dict[str, Tensor], Matched, DocumentFrequencies | None]
 
 
 def bert_score(
@@ -79,9 +82,7 @@ def score_rows(pipeline: Pipeline, rows: Rows, device: torch.device) -> dict[str
     return match_and_score(pipeline, rows, device)[0]
 
 
-def match_and_score(
-    pipeline: Pipeline, rows: Rows, device: torch.device
-) -> tuple[dict[str, Tensor], Matched, DocumentFrequencies | None]:
+def match_and_score(pipeline: Pipeline, rows: Rows, device: torch.device) -> Scored:
     """The scores of rows, and what they were made of: best matches, and what weights depend on."""
     with torch.no_grad():
         matched = pipeline.match(rows, device)

@@ -30,7 +30,7 @@ def _level_styles() -> Iterator[str]:
         yield f".bsa .s{level}{{--t:{tint};--l:{line}}}"
 
 
-_STYLE = (
+STYLE = (
     ".bsa{line-height:1.5;max-width:70em}"
     ".bsa p{margin:.3em 0;white-space:pre-wrap;overflow-wrap:anywhere}"
     ".bsa .text{font-size:1.1em;line-height:2.1}"
@@ -46,7 +46,7 @@ _STYLE = (
 )
 # One listener for all fragments of a page. The spans hold the places of their tokens (data-i) and
 # of the matches of these (data-m), the title what is said of them.
-_SCRIPT = """
+SCRIPT = """
 (function () {
   if (window.bsaReady) return;
   window.bsaReady = true;
@@ -75,7 +75,7 @@ _SCRIPT = """
   document.addEventListener("focusin", show);
 })();
 """
-SHARED = f"<style>{_STYLE}</style><script>{_SCRIPT}</script>"
+SHARED = f"<style>{STYLE}</style><script>{SCRIPT}</script>"
 
 
 def as_html(alignment: Alignment, shared: bool = True) -> str:

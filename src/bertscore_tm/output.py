@@ -63,9 +63,14 @@ def write_output(text: str, name: str | None) -> None:
             stream.write(text)
 
 
-def check_output(options: argparse.Namespace) -> None:
-    """Notice before the work what would fail after it."""
-    output = options.output
+def check_output(options: argparse.Namespace, name: str = "output") -> None:
+    """Notice before the work what would fail after it.
+
+    Args:
+        options: the flags of a command.
+        name: of the one that names the file.
+    """
+    output, flag = getattr(options, name), f"--{name.replace('_', '-')}"
     if output is None:
         if sys.stdout is None:  # the shell's >&-
             raise TextFileError("standard output is closed; wanted an open one, or --output")
@@ -73,6 +78,7 @@ def check_output(options: argparse.Namespace) -> None:
     read: list[Any] = [
         *(options.candidates or ()),
         *(options.references or ()),
+        getattr(options, "source", None),
         options.idf,
         options.baseline_path,
     ]
@@ -82,9 +88,9 @@ def check_output(options: argparse.Namespace) -> None:
         with suppress(OSError, ValueError):  # a stream without a file
             read.append(sys.stdin.fileno())
     if os.path.isfile(output) and any(
-        _same(output, name) for name in read if isinstance(name, (str, int)) and name is not True
+        _same(output, each) for each in read if isinstance(each, (str, int)) and each is not True
     ):
-        raise InvalidValueError(f"got {output!r} as --output, which is read; wanted another file")
+        raise InvalidValueError(f"got {output!r} as {flag}, which is read; wanted another file")
     if os.path.exists(output) and not os.path.isfile(output) and not os.path.isdir(output):
         return  # a pipe must not be opened twice
     try:
@@ -92,7 +98,7 @@ def check_output(options: argparse.Namespace) -> None:
             open(output, "a", encoding="utf-8").close()
     except ValueError as error:  # a NUL
         raise InvalidValueError(
-            f"got {output!r} as --output ({error}); wanted the name of a file"
+            f"got {output!r} as {flag} ({error}); wanted the name of a file"
         ) from error
 
 
