@@ -33,14 +33,22 @@ TITLES = frozenset(
     "mr mrs ms miss dr prof professor sir lady lord president minister prime vice chancellor king "
     "queen prince princess pope bishop judge general colonel captain sergeant senator governor "
     "mayor chairman director secretary ambassador chief officer doctor mister madam reverend saint "
-    "st deputy foreign interior defence defense the of and for in de la le van von der al el "
-    "university institute company inc ltd corp group city state states province district region "
-    "republic kingdom county river lake mount street church party committee council court ministry "
-    "department house parliament congress government union association federation federal supreme "
-    "national international i ok god internet chairwoman chair premier commissioner commission "
-    "spokesman spokeswoman head team cup league championship olympic olympics games world war act "
-    "north south east west northern southern eastern western central new great security "
-    "police army navy force forces airport bank museum park square".split()
+    "st deputy foreign interior defence defense the of and for in de la le van von der al el inc "
+    "ltd llc llp plc gmbh jsc corp co province district region city republic kingdom county river "
+    "lake mount street i ok god internet chairwoman chair premier commissioner spokesman "
+    "spokeswoman head north south east west northern southern eastern western central new great "
+    "united states world jr".split()
+)
+# A name with one of these is a description, which has other words in another translation.
+BODIES = frozenset(
+    "university institute company group church party committee council court ministry department "
+    "house parliament congress government union association federation federal supreme national "
+    "international commission team cup league championship championships olympic olympics games "
+    "war act security police army navy force forces airport bank museum park square center centre "
+    "headquarters organization organisation academy college school hospital office agency service "
+    "assembly board fund foundation society club festival program programme project law code "
+    "state public affairs health education defence defense interior foreign "
+    "command newspaper news media press corporation conference forum summit".split()
 )
 DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
 MONTHS = tuple(
@@ -147,9 +155,9 @@ DENIALS = tuple(
     "fail refus deny deni reject unable impossib lack absen miss prevent forbid prohibit ban avoid "
     "stop cease quit neglect unlike insufficien rare seldom hardly barely scarcely except unless "
     "exclud doubt ignor disagree dislike hate unknown unclear uncertain contrary oppos incapab "
-    "declin abandon depriv devoid instead rather".split()
+    "declin abandon depriv devoid instead rather lost lose beyond".split()
 )
-DENIAL_WORDS = frozenset("few little only until free too less ban bans minus but".split())
+DENIAL_WORDS = frozenset("few little only until free too less ban bans minus but non".split())
 # Verbs whose forms share no beginning: past and participle to the plain form.
 IRREGULAR = {
     form: forms.split("/")[0]
@@ -167,7 +175,7 @@ IRREGULAR = {
         "shoot/shot hide/hid/hidden bite/bit/bitten ride/rode/ridden strike/struck seek/sought "
         "deal/dealt dig/dug feed/fed flee/fled hang/hung swear/swore wake/woke/woken "
         "child/children man/men woman/women person/people foot/feet good/better/best "
-        "bad/worse/worst"
+        "bad/worse/worst wife/wives life/lives"
     ).split()
     for form in forms.split("/")[1:]
 }

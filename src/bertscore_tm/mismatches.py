@@ -98,7 +98,13 @@ def numbers_differ(candidate: str, reference: str, words: bool = True) -> bool:
     """
     mine, theirs = find_numbers(candidate, words), find_numbers(reference, words)
     ours, others = _lacking(mine, theirs), _lacking(theirs, mine)
-    return any(one.kinds & other.kinds for one in ours for other in others)
+    return any(_compare(one, other) for one in ours for other in others)
+
+
+def _compare(one: Number, other: Number) -> bool:
+    """Whether two numbers can contradict each other: two inches and five centimetres cannot."""
+    units = {one.unit, other.unit} - {""}
+    return bool(one.kinds & other.kinds) and len(units) < 2
 
 
 def _lacking(numbers: list[Number], others: list[Number]) -> list[Number]:

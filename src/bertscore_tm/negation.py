@@ -12,6 +12,10 @@ _NONE = re.compile(rf"\b(?:{NO_NEGATIONS})\b|\bno\.?\s?\d|\bnot\s(?:\w+\s)?un|\b
 _TAG = re.compile(r",\s\w+n['’]t\s\w+\?", re.I)  # isn't it?
 _STOP = re.compile(r"[.;:!?()—]|\s[-–]\s|,|\b(?:but|because|although|though|while|whereas)\b", re.I)
 _ANSWER = re.compile(r"\W*(yes|no)\b\s?[,.!;]", re.I)
+# As some data sets have it: "did n't", "didn &apos;t".
+_APART = re.compile(r"(?<=\w)(?:n\s?|\sn)(?:['’]|&apos;|&amp;\s?apos\s?;)\s?t\b", re.I)
+_YET = re.compile(r"\byet to\b", re.I)
+_ALIKE = 0.4  # of the words of meaning of the shorter sentence, before two are compared
 _SENTENCE = re.compile(r"[.!?;]\s")
 
 
@@ -65,6 +69,7 @@ def negation_differs(candidate: str, reference: str) -> bool:
     any negation or other denial ("fails", "hardly", "unhappy"). Whether an antonym takes the place
     of a negation is not known.
     """
+    candidate, reference = (_APART.sub("n't", text) for text in (candidate, reference))
     answers = [_ANSWER.match(text) for text in (candidate, reference)]
     if answers[0] and answers[1] and answers[0][1].lower() != answers[1][1].lower():
         return True
@@ -72,18 +77,32 @@ def negation_differs(candidate: str, reference: str) -> bool:
     if len(found[0]) == len(found[1]):
         return False
     more, less = (0, 1) if len(found[0]) > len(found[1]) else (1, 0)
-    text = (candidate, reference)[less]
-    return any(_is_affirmed(negation, text, found[less]) for negation in found[more])
+    denying, affirming = (candidate, reference)[more], (candidate, reference)[less]
+    return any(
+        _is_affirmed(negation, _around(denying, negation), affirming, found[less])
+        for negation in found[more]
+    )
 
 
-def _is_affirmed(negation: Negation, text: str, others: list[Negation]) -> bool:
-    """Whether a text says what a negation denies."""
+def _around(text: str, negation: Negation) -> set[str]:
+    """Stems of the words of meaning of the sentence that holds a negation."""
+    spans = (text[a:b] for a, b in _sentences(text) if a <= negation.start < b)
+    return {stem(word.low) for span in spans for word in words_of(span) if _says(word.low)}
+
+
+def _is_affirmed(
+    negation: Negation, around: set[str], text: str, others: list[Negation]
+) -> bool:
+    """Whether a sentence of a text is like that of a negation, and says what it denies."""
     for start, end in _sentences(text):
-        if any(start <= other.start < end for other in others):
+        sentence = text[start:end]
+        if _YET.search(sentence) or any(start <= other.start < end for other in others):
             continue
-        words = [word.low for word in words_of(text[start:end])]
-        stems = {stem(word) for word in words}
+        words = [word.low for word in words_of(sentence)]
+        stems = {stem(word) for word in words if _says(word)}
         if not negation.denied or negation.denied[0] not in stems:
+            continue
+        if len(stems & around) < _ALIKE * min(len(stems), len(around)):
             continue
         opposite = {f"{p}{d}" for p in ("un", "in", "im", "dis", "non") for d in negation.denied}
         if not (stems & opposite or any(_denies(word) for word in words)):

@@ -22,18 +22,29 @@ _RUN = re.compile(
 _SCALES = {
     **{"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9},
     **{"trillion": 10**12, "dozen": 12, "lakh": 10**5, "crore": 10**7},
+    **{"mln": 10**6, "mio": 10**6, "mrd": 10**9, "mlrd": 10**9, "bln": 10**9, "trn": 10**12},
     **{"k": 10**3, "mn": 10**6, "bn": 10**9, "tn": 10**12, "m": 10**6},
     **{"百": 100, "千": 10**3, "万": 10**4, "萬": 10**4, "만": 10**4},
     **{"億": 10**8, "亿": 10**8, "억": 10**8, "兆": 10**12, "조": 10**12},
 }
+# Scales of other languages, with the ends of their forms: what follows digits.
+_FOREIGN = {
+    r"millon(?:es)?|millón|milh(?:ão|ões)|milion\w*|millionen?|миллион\w*|млн|мільйон\w*|मिलियन|"
+    r"مليون|ملايين|میلیون|milyon|juta|triệu|ล้าน": 10**6,
+    r"milliard\w*|miliard\w*|миллиард\w*|млрд|мільярд\w*|مليار|میلیارد|milyar|tỷ": 10**9,
+    r"tausend|mille|mila|mil|tysi\w+|тысяч\w*|тыс|тисяч\w*|हज़ार|हजार|ألف|آلاف|هزار|bin|ribu|nghìn|พัน": 10**3,
+    r"लाख|لاکھ": 10**5,
+    r"करोड़|کروڑ": 10**7,
+}
 _AFTER = re.compile(
     r"(?P<percent>\s?[%٪％﹪]|[\s-]?per\s?cent\b|\s?pct\b)"
-    r"|(?P<clock>[:：](?P<minutes>[0-5]\d)(?!\d)(?:[:：][0-5]\d(?!\d))?)?\s?(?P<half>[ap])\.?m\b"
-    r"|(?P<time>[:：](?P<past>[0-5]\d)(?!\d))"
+    r"|(?P<clock>\s?[:：]\s?(?P<minutes>[0-5]\d)(?!\d)(?:[:：][0-5]\d(?!\d))?)?\s?(?P<half>[ap])\.?m\b"
+    r"|(?P<time>\s?[:：]\s?(?P<past>[0-5]\d)(?!\d))"
     r"|(?P<ordinal>(?:st|nd|rd|th)\b|[ºª°](?=\s?[A-Za-z]))"
     r"|(?P<decade>['’]?s\b)"
     r"|[\s-]?(?P<scale>hundred|thousand|[mb]illion|trillion|dozen|lakh|crore)\b"
-    r"|(?P<short>k|mn?|bn|tn)\b"
+    r"|(?P<short>k|mn?|bn|tn)\b|\s?(?P<mark>mln|mio|mrd|ml?rd|bln|trn)\b\.?"
+    r"|[\s-]?(?P<foreign>" + "|".join(_FOREIGN) + r")\b"
     r"|(?P<cjk>[百千万萬億亿兆만억조])",
     re.IGNORECASE,
 )
@@ -46,6 +57,17 @@ _YEAR_BEFORE = re.compile(
 _ROUGH_BEFORE = re.compile(
     r"\b(?:about|around|approximately|roughly|nearly|almost|over|under|some|circa|ca\.|approx\.|"
     r"(?:more|less|fewer|greater) than|up to|at least|close to)\s(?:the\s)?[$€£¥]?$",
+    re.IGNORECASE,
+)
+# Units of one size in other numbers: an inch is 2.54 centimetres.
+_UNIT = re.compile(
+    r"[\s-]?(?:(?P<inch>inch(?:es)?)|(?P<foot>f(?:oo|ee)?t)|(?P<yard>yards?)|(?P<mile>miles?)|"
+    r"(?P<cm>cm|centimet(?:er|re)s?)|(?P<m>m|met(?:er|re)s?)|(?P<km>km|kilomet(?:er|re)s?)|"
+    r"(?P<mm>mm|millimet(?:er|re)s?)|(?P<kg>kg|kilo(?:gram)?s?)|(?P<pound>lbs?|pounds)|"
+    r"(?P<g>g|grams?)|(?P<ounce>oz|ounces?)|(?P<ton>tons?)|(?P<tonne>tonnes?)|"
+    r"(?P<mph>mph)|(?P<kmh>km/h|kph)|(?P<f>°\s?f|degrees fahrenheit)|(?P<c>°\s?c|degrees celsius)|"
+    r"(?P<hour>hours?)|(?P<minute>minutes?|mins?)|(?P<day>days?)|(?P<week>weeks?)|"
+    r"(?P<month>months?)|(?P<year>years?)|(?P<second>seconds?))\b",
     re.IGNORECASE,
 )
 _FRACTION = re.compile(r"\s?([¼½¾⅓⅔⅛⅜⅝⅞])")
@@ -61,6 +83,7 @@ class Number(NamedTuple):
         start: where it begins, in characters.
         end: where it ends.
         digits: whether it stands in digits, not in words.
+        unit: the unit of measure behind it, or nothing.
     """
 
     values: frozenset[Decimal]
@@ -69,6 +92,7 @@ class Number(NamedTuple):
     start: int
     end: int
     digits: bool = True
+    unit: str = ""
 
     def agrees(self, other: Number) -> bool:
         """Whether both may mean the same; a tenth more or less where one is rough."""
@@ -97,7 +121,13 @@ def find_numbers(text: str, words: bool = True) -> list[Number]:
     for word in word_numbers(text) if words else ():
         if not any(start < word.end and word.start < end for start, end in taken):
             found.append(_from_word(text, word))
+    found = [n._replace(unit=_unit(text, n.end)) for n in found]
     return sorted(found, key=lambda n: n.start)
+
+
+def _unit(text: str, end: int) -> str:
+    unit = _UNIT.match(text, end)
+    return next((name for name, part in (unit.groupdict() if unit else {}).items() if part), "")
 
 
 def _from_word(text: str, word: Word) -> Number:
@@ -227,9 +257,14 @@ def _after(values: set[Decimal], after: re.Match[str]) -> tuple[set[Decimal], se
         return values, {"ordinal"}
     if after["decade"]:
         return {value % 100 if value >= 1900 else value for value in values}, {"decade"}
-    name = (after["scale"] or after["short"] or after["cjk"]).lower()
-    scaled = {value * _SCALES[name] for value in values}
+    name = (after["scale"] or after["short"] or after["mark"] or after["cjk"] or "").lower()
+    scale = _SCALES[name] if name else _foreign_scale(after["foreign"])
+    scaled = {value * scale for value in values}
     return (scaled | values if name == "m" else scaled), {"plain"}  # 5m: metres, too
+
+
+def _foreign_scale(word: str) -> int:
+    return next(n for words, n in _FOREIGN.items() if re.fullmatch(words, word, re.IGNORECASE))
 
 
 def _minutes(hour: int, minute: int, half: str | None) -> set[Decimal]:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .english import (
+    BODIES,
     CITIES,
     DAYS,
     MEN,
@@ -31,7 +32,8 @@ _KINDS = {
 }
 _PLACE_OF = {each.lower(): p.lower() for p, adjectives in PLACES.items() for each in adjectives}
 _BREAK = re.compile(r"[.!?:;\n\"“”‘•*|]|(?<!\w)'|\d[.)]\s|(?:^|\s)[-–—]\s")
-_ALIKE = 0.7  # of the letters, in names that are written differently
+# Of the letters, in names that are written differently; and where they begin alike.
+_ALIKE, _ALIKE_BEGUN = 0.7, 0.5
 
 
 class Name(NamedTuple):
@@ -70,7 +72,9 @@ def find_names(text: str, known: Collection[str] = ()) -> list[Name] | None:
     found = []
     for i, word in enumerate(words):
         low = _bare(word.low)
-        if not capital[i] or low in TITLES or low in OPENERS or len(low) < 2:
+        if not capital[i] or low in TITLES | BODIES | OPENERS or len(low) < 2:
+            continue
+        if _describes(text, words, capital, i) and low not in _KINDS:
             continue
         if _opens(text, words, i) and not (
             low in _KINDS or word.low in inner or low in inner or _goes_on(text, words, capital, i)
@@ -104,6 +108,23 @@ def _goes_on(text: str, words: list[Word], capital: list[bool], i: int) -> bool:
     )
 
 
+def _describes(text: str, words: list[Word], capital: list[bool], i: int) -> bool:
+    """Whether the word is part of the description of a body: "Joint Force Headquarters"."""
+    for step in (-1, 1):
+        place = i
+        while 0 <= place < len(words) and (capital[place] or words[place].low in ("of", "and", "for")):
+            if words[place].low in BODIES and capital[place]:
+                return True
+            following = place + step
+            if not 0 <= following < len(words):
+                break
+            first, second = sorted((place, following))
+            if not text[words[first].end : words[second].start].isspace():
+                break
+            place = following
+    return False
+
+
 @cache
 def same_name(one: str, other: str) -> bool:
     """Whether two words may stand for one name: "France" and "French", "Kiev" and "Kyiv"."""
@@ -115,14 +136,15 @@ def same_name(one: str, other: str) -> bool:
     shorter = min(len(one), len(other))
     if shorter >= 4 and one[:4] == other[:4]:
         return True
-    return shorter > 2 and SequenceMatcher(None, one, other).ratio() >= _ALIKE
+    least = _ALIKE_BEGUN if one[0] == other[0] else _ALIKE
+    return shorter > 2 and SequenceMatcher(None, one, other).ratio() >= least
 
 
 def names_differ(candidate: str, reference: str) -> bool | None:
     """Whether a text has another name where the reference has one.
 
     It has if both have names of one kind that the other one lacks, and these take each other's
-    place among the words of the two texts, or each is the only one of its kind.
+    place among the words of the two texts; of days and months, if each has one.
 
     Returns:
         None where capitals do not tell names, in either text.
@@ -136,9 +158,9 @@ def names_differ(candidate: str, reference: str) -> bool | None:
     theirs = _lacking(names[1], low[0])
     if not (mine and theirs):
         return False
-    for kind in ("day", "month", "place", "city", "person"):
+    for kind in ("day", "month"):
         ours, others = ([n for n in side if n.kind == kind] for side in (mine, theirs))
-        if len(ours) == len(others) == 1 and kind in ("day", "month"):
+        if len(ours) == len(others) == 1:
             return True
     return _take_places(low, mine, theirs)
 
@@ -163,7 +185,7 @@ def _take_places(low: list[list[str]], mine: list[Name], theirs: list[Name]) -> 
     """Whether names of one kind stand in stretches that take each other's place."""
     matcher = SequenceMatcher(None, [_bare(w) for w in low[0]], [_bare(w) for w in low[1]], False)
     for operation, a, b, c, d in matcher.get_opcodes():
-        if operation != "replace" or max(b - a, d - c) > 4:
+        if operation != "replace" or max(b - a, d - c) > 3:
             continue
         ours = {n.kind for n in mine if a <= n.word < b}
         others = {n.kind for n in theirs if c <= n.word < d}
