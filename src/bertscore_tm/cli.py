@@ -101,6 +101,12 @@ def _add_output_flags(group: Any) -> None:
         "--worst-first", action="store_true", help="each prediction, in the order of F1"
     )
     group.add_argument(
+        "--mismatches",
+        action="store_true",
+        help="each prediction, and whether it contradicts its references in a number, a negation, "
+        "a name or a gender",
+    )
+    group.add_argument(
         "--format", choices=tuple(FORMATS), help="default: what --output ends in, else text"
     )
     add_output_flag(group)
@@ -118,8 +124,17 @@ def _score(options: argparse.Namespace) -> None:
 
     for name, texts in zip(options.candidates, candidates):
         scores = score_rows(pipeline, read_rows(texts, references), device)
-        systems.append(System(name, scores, texts, references))
-    each = options.per_sample or options.texts or options.worst_first
+        flags = _mismatches(texts, references, options.lang) if options.mismatches else None
+        systems.append(System(name, scores, texts, references, flags))
+    each = options.per_sample or options.texts or options.worst_first or options.mismatches
     samples = Samples(options.texts, options.worst_first) if each else None
     text = write(systems, pipeline.signature(), samples)
     write_output(text, options.output)
+
+
+def _mismatches(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], lang: str | None
+) -> list[Any]:
+    from .mismatches import find_mismatches
+
+    return [find_mismatches(text, group, lang) for text, group in zip(candidates, references)]
