@@ -12,6 +12,8 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .alignment import Alignment
+    from .audit_results import Audit
+    from .auditing import audit
     from .baseline import Baseline
     from .collection import bert_score_collection
     from .encoder import Encoder, Tokens, Window
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from .huggingface import HuggingFaceEncoder
     from .idf import DocumentFrequencies, IdfTable
     from .memory import release_memory
+    from .matrix import score_matrix
     from .metric import BERTScore
+    from .mismatches import find_mismatches
     from .settings import Settings
     from .tokenizing import Tokenizer
     from .weighting import Weighting
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 # first name that needs them, and the command line shows its help without them.
 _HOMES = {
     "Alignment": "alignment",
+    "Audit": "audit_results",
     "BERTScore": "metric",
     "BERTScoreError": "errors",
     "BERTScoreWarning": "errors",
@@ -43,14 +48,18 @@ _HOMES = {
     "Tokens": "encoder",
     "Weighting": "weighting",
     "Window": "encoder",
+    "audit": "auditing",
     "bert_score": "functional",
     "bert_score_collection": "collection",
     "explain": "explaining",
+    "find_mismatches": "mismatches",
     "release_memory": "memory",
+    "score_matrix": "matrix",
 }
 
 __all__ = [
     "Alignment",
+    "Audit",
     "BERTScore",
     "BERTScoreError",
     "BERTScoreWarning",
@@ -65,10 +74,13 @@ __all__ = [
     "Weighting",
     "Window",
     "__version__",
+    "audit",
     "bert_score",
     "bert_score_collection",
     "explain",
+    "find_mismatches",
     "release_memory",
+    "score_matrix",
 ]
 
 

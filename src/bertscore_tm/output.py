@@ -75,6 +75,7 @@ def check_output(options: argparse.Namespace) -> None:
         *(options.references or ()),
         options.idf,
         options.baseline_path,
+        getattr(options, "source", None),
     ]
     if isinstance(options.model_name_or_path, str) and os.path.isdir(options.model_name_or_path):
         read += [entry.path for entry in os.scandir(options.model_name_or_path)]
