@@ -118,7 +118,15 @@ class Audit:
 
     def to_text(self) -> str:
         """A table, and a line of advice for each damage that is missed."""
-        heads = ["damage", "texts", "drop", "of candidates", ">= reference", ">= candidate", "flagged"]
+        heads = [
+            "damage",
+            "texts",
+            "drop",
+            "of candidates",
+            ">= reference",
+            ">= candidate",
+            "flagged",
+        ]
         rows = [
             [n.kind, str(n.texts), _number(n.drop), _number(n.candidate_drop),
              *map(_share, (n.beats_reference, n.beats_candidate, n.flagged))]

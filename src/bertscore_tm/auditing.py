@@ -103,9 +103,11 @@ def read_texts_of(
 
     Rows whose first reference is blank are left out.
     """
-    groups = read_rows([""] * len(references), references).groups if (
-        isinstance(references, Sequence) and not isinstance(references, str)
-    ) else read_rows("", references).groups
+    groups = (
+        read_rows([""] * len(references), references).groups
+        if (isinstance(references, Sequence) and not isinstance(references, str))
+        else read_rows("", references).groups
+    )
     more: list[Sequence[str | None]] = []
     for name, texts in (("candidates", candidates), ("sources", sources)):
         if texts is None:
@@ -207,8 +209,8 @@ def _cases(
     found = []
     for number, row in enumerate(texts):
         whole, english = row.reference, _english(row.reference, code)
-        damaged = row.source if kind == UNTRANSLATED else damage(
-            whole, kind, f"{seed}|{number}", english
+        damaged = (
+            row.source if kind == UNTRANSLATED else damage(whole, kind, f"{seed}|{number}", english)
         )
         if damaged is None or not damaged.strip() or damaged.strip() == whole.strip():
             continue

@@ -128,9 +128,11 @@ def _size(number: int) -> int:
 def change_name(text: str, chance: Random) -> str | None:
     """Another name of the same kind in place of one of a text, wherever it stands. English."""
     names = find_names(text)
-    return replace_words(text, {name.text: _other_name(name, chance)}) if (
-        names and (name := chance.choice(names))
-    ) else None
+    return (
+        replace_words(text, {name.text: _other_name(name, chance)})
+        if (names and (name := chance.choice(names)))
+        else None
+    )
 
 
 def name_swap(texts: tuple[str, str], chance: Random) -> dict[str, str]:
@@ -138,9 +140,9 @@ def name_swap(texts: tuple[str, str], chance: Random) -> dict[str, str]:
     found = [find_names(text) or [] for text in texts]
     second = {name.text for name in found[1]}
     shared = [name for name in found[0] if name.text in second]
-    return {name.text: _other_name(name, chance)} if shared and (
-        name := chance.choice(shared)
-    ) else {}
+    return (
+        {name.text: _other_name(name, chance)} if shared and (name := chance.choice(shared)) else {}
+    )
 
 
 def replace_words(text: str, new: Mapping[str, str]) -> str:

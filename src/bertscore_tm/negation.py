@@ -90,9 +90,7 @@ def _around(text: str, negation: Negation) -> set[str]:
     return {stem(word.low) for span in spans for word in words_of(span) if _says(word.low)}
 
 
-def _is_affirmed(
-    negation: Negation, around: set[str], text: str, others: list[Negation]
-) -> bool:
+def _is_affirmed(negation: Negation, around: set[str], text: str, others: list[Negation]) -> bool:
     """Whether a sentence of a text is like that of a negation, and says what it denies."""
     for start, end in _sentences(text):
         sentence = text[start:end]
@@ -111,8 +109,11 @@ def _is_affirmed(
 
 
 def _denies(word: str) -> bool:
-    return word in DENIAL_WORDS or word in NEGATIONS or word.endswith("n't") or (
-        word.startswith(DENIALS)
+    return (
+        word in DENIAL_WORDS
+        or word in NEGATIONS
+        or word.endswith("n't")
+        or (word.startswith(DENIALS))
     )
 
 

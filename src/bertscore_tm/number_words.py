@@ -139,6 +139,9 @@ def _counts(tokens: list[_Token], first: int, after: int, found: Word) -> bool:
         return before not in _ONE_AFTER and behind != "" and behind not in _ONE_BEFORE
     if found.kind == "ordinal":
         if word == "first":
-            return before in ("the", "his", "her", "its", "their", "my", "our") and behind not in ("of", "time")
+            return before in ("the", "his", "her", "its", "their", "my", "our") and behind not in (
+                "of",
+                "time",
+            )
         return before not in _NO_ORDINAL_AFTER and not (before.isdigit() or behind == "of")
     return True

@@ -32,7 +32,8 @@ _FOREIGN = {
     r"millon(?:es)?|millón|milh(?:ão|ões)|milion\w*|millionen?|миллион\w*|млн|мільйон\w*|मिलियन|"
     r"مليون|ملايين|میلیون|milyon|juta|triệu|ล้าน": 10**6,
     r"milliard\w*|miliard\w*|миллиард\w*|млрд|мільярд\w*|مليار|میلیارد|milyar|tỷ": 10**9,
-    r"tausend|mille|mila|mil|tysi\w+|тысяч\w*|тыс|тисяч\w*|हज़ार|हजार|ألف|آلاف|هزار|bin|ribu|nghìn|พัน": 10**3,
+    r"tausend|mille|mila|mil|tysi\w+|тысяч\w*|тыс|тисяч\w*|हज़ार|हजार|ألف|آلاف|هزار|bin|ribu|nghìn|พัน": 10
+    ** 3,
     r"लाख|لاکھ": 10**5,
     r"करोड़|کروڑ": 10**7,
 }
@@ -199,8 +200,11 @@ def _whole(digits: list[str], signs: list[str]) -> set[Decimal]:
 def _in_groups(digits: list[str]) -> bool:
     """Of three; or of two before the last three, as in India."""
     sizes = [len(group) for group in digits]
-    return sizes[0] <= 3 and sizes[-1] == 3 and len({*sizes[1:-1]} | {2}) <= 2 and (
-        {*sizes[1:]} == {3} or {*sizes[1:-1]} == {2}
+    return (
+        sizes[0] <= 3
+        and sizes[-1] == 3
+        and len({*sizes[1:-1]} | {2}) <= 2
+        and ({*sizes[1:]} == {3} or {*sizes[1:-1]} == {2})
     )
 
 

@@ -103,8 +103,10 @@ def _goes_on(text: str, words: list[Word], capital: list[bool], i: int) -> bool:
     """Whether the next word has a capital, too, and nothing stands between."""
     if words[i].text.isupper() and len(words[i].text) > 1:
         return True
-    return i + 1 < len(words) and capital[i + 1] and (
-        text[words[i].end : words[i + 1].start] == " " and words[i + 1].low not in OPENERS
+    return (
+        i + 1 < len(words)
+        and capital[i + 1]
+        and (text[words[i].end : words[i + 1].start] == " " and words[i + 1].low not in OPENERS)
     )
 
 
@@ -112,7 +114,9 @@ def _describes(text: str, words: list[Word], capital: list[bool], i: int) -> boo
     """Whether the word is part of the description of a body: "Joint Force Headquarters"."""
     for step in (-1, 1):
         place = i
-        while 0 <= place < len(words) and (capital[place] or words[place].low in ("of", "and", "for")):
+        while 0 <= place < len(words) and (
+            capital[place] or words[place].low in ("of", "and", "for")
+        ):
             if words[place].low in BODIES and capital[place]:
                 return True
             following = place + step
