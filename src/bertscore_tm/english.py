@@ -114,7 +114,7 @@ SURNAMES = tuple(
 # The masculine and the feminine word of each pair; what stands behind "=" is a slot that several
 # pairs share, for instance all pronouns.
 GENDER = tuple(
-    (pair.split("/")[0], pair.split("/")[1].split("=")[0], (pair.split("=") + [pair])[1])
+    (pair.split("/")[0], pair.split("/")[1].split("=")[0], [*pair.split("="), pair][1])
     for pair in (
         "he/she=pronoun him/her=pronoun his/her=pronoun his/hers=pronoun "
         "himself/herself=pronoun mr/mrs=title mr/ms=title mr/miss=title sir/madam=title "

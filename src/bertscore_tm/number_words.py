@@ -13,7 +13,7 @@ _ONES = (
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 SMALL = {word: i for i, word in enumerate(_ONES)} | {w: 20 + 10 * i for i, w in enumerate(_TENS)}
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "milliard": 10**9}
 ORDINALS = {
     **{"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12},
     **{f"{w}th": i for i, w in enumerate(_ONES) if i in (4, 6, 7, 10, 11) or i > 12},
@@ -110,7 +110,7 @@ def _read(tokens: list[_Token], place: int) -> tuple[Word | None, int]:
         elif word in _SCALES and not seen:
             total, ceiling = Decimal(_SCALES[word]), _SCALES[word]
         elif word == "dozen" and (current or not seen):
-            current, seen, place = (current or 1) * 12, True, place + 1
+            current, seen, place = max(current, Decimal(1)) * 12, True, place + 1
             break
         elif word == "and" and seen and follower == "a" and _word(tokens, place + 2) == "half":
             current, place = current + Decimal("0.5"), place + 2  # two and a half

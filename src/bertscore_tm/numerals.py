@@ -1,7 +1,7 @@
 """The numbers that a text states, in digits of every script and in English words.
 
-``12,000``, ``12 000``, ``12.000``, ``१२०००``, ``12 thousand`` and ``twelve thousand`` are one number. Where
-the writing leaves open what is meant (``12.345``), a number has both readings.
+``12,000``, ``12 000``, ``12.000``, ``१२०००``, ``12 thousand`` and ``twelve thousand`` are one
+number. Where the writing leaves open what is meant (``12.345``), a number has both readings.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
 from .number_words import Word, is_vague, word_numbers
@@ -21,7 +21,7 @@ _RUN = re.compile(
 )
 _SCALES = {
     **{"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9},
-    **{"trillion": 10**12, "dozen": 12, "lakh": 10**5, "crore": 10**7},
+    **{"trillion": 10**12, "milliard": 10**9, "dozen": 12, "lakh": 10**5, "crore": 10**7},
     **{"mln": 10**6, "mio": 10**6, "mrd": 10**9, "mlrd": 10**9, "bln": 10**9, "trn": 10**12},
     **{"k": 10**3, "mn": 10**6, "bn": 10**9, "tn": 10**12, "m": 10**6},
     **{"百": 100, "千": 10**3, "万": 10**4, "萬": 10**4, "만": 10**4},
@@ -29,10 +29,11 @@ _SCALES = {
 }
 # Scales of other languages, with the ends of their forms: what follows digits.
 _FOREIGN = {
-    r"millon(?:es)?|millón|milh(?:ão|ões)|milion\w*|millionen?|миллион\w*|млн|мільйон\w*|मिलियन|"
-    r"مليون|ملايين|میلیون|milyon|juta|triệu|ล้าน": 10**6,
+    r"millon(?:es)?|millón|milh(?:ão|ões)|milion\w*|millionen?|миллион\w*|млн|мільйон\w*|"
+    r"मिलियन|    r"مليون|ملايين|میلیون|milyon|juta|triệu|ล้าน": 10**6,
     r"milliard\w*|miliard\w*|миллиард\w*|млрд|мільярд\w*|مليار|میلیارد|milyar|tỷ": 10**9,
-    r"tausend|mille|mila|mil|tysi\w+|тысяч\w*|тыс|тисяч\w*|हज़ार|हजार|ألف|آلاف|هزار|bin|ribu|nghìn|พัน": 10
+    r"tausend|mille|mila|mil|tysi\w+|тысяч\w*|тыс|тисяч\w*|हज़ार|हजार|ألف|آلاف|هزار|"
+    r"bin|ribu|nghìn|พัน": 10
     ** 3,
     r"लाख|لاکھ": 10**5,
     r"करोड़|کروڑ": 10**7,
@@ -43,7 +44,7 @@ _AFTER = re.compile(
     r"|(?P<time>\s?[:：]\s?(?P<past>[0-5]\d)(?!\d))"
     r"|(?P<ordinal>(?:st|nd|rd|th)\b|[ºª°](?=\s?[A-Za-z]))"
     r"|(?P<decade>['’]?s\b)"
-    r"|[\s-]?(?P<scale>hundred|thousand|[mb]illion|trillion|dozen|lakh|crore)\b"
+    r"|[\s-]?(?P<scale>hundred|thousand|milliard|[mb]illion|trillion|dozen|lakh|crore)s?\b"
     r"|(?P<short>k|mn?|bn|tn)\b|\s?(?P<mark>mln|mio|mrd|ml?rd|bln|trn)\b\.?"
     r"|[\s-]?(?P<foreign>" + "|".join(_FOREIGN) + r")\b"
     r"|(?P<cjk>[百千万萬億亿兆만억조])",
@@ -60,6 +61,8 @@ _ROUGH_BEFORE = re.compile(
     r"(?:more|less|fewer|greater) than|up to|at least|close to)\s(?:the\s)?[$€£¥]?$",
     re.IGNORECASE,
 )
+# "EUR5", "4x200": what stands before is no part of a name.
+_MONEY_OR_TIMES = re.compile(r"(?:^|[^A-Z])[A-Z]{3}$|\d[x×]$")
 # Units of one size in other numbers: an inch is 2.54 centimetres.
 _UNIT = re.compile(
     r"[\s-]?(?:(?P<inch>inch(?:es)?)|(?P<foot>f(?:oo|ee)?t)|(?P<yard>yards?)|(?P<mile>miles?)|"
@@ -67,7 +70,7 @@ _UNIT = re.compile(
     r"(?P<mm>mm|millimet(?:er|re)s?)|(?P<kg>kg|kilo(?:gram)?s?)|(?P<pound>lbs?|pounds)|"
     r"(?P<g>g|grams?)|(?P<ounce>oz|ounces?)|(?P<ton>tons?)|(?P<tonne>tonnes?)|"
     r"(?P<mph>mph)|(?P<kmh>km/h|kph)|(?P<f>°\s?f|degrees fahrenheit)|(?P<c>°\s?c|degrees celsius)|"
-    r"(?P<hour>hours?)|(?P<minute>minutes?|mins?)|(?P<day>days?)|(?P<week>weeks?)|"
+    r"(?P<fold>fold)|(?P<hour>hours?)|(?P<minute>minutes?|mins?)|(?P<day>days?)|(?P<week>weeks?)|"
     r"(?P<month>months?)|(?P<year>years?)|(?P<second>seconds?))\b",
     re.IGNORECASE,
 )
@@ -101,9 +104,23 @@ class Number(NamedTuple):
             return False
         if self.values & other.values:
             return True
-        pairs = ((a, b) for a in self.values for b in other.values)
+        pairs = [(a, b) for a in self.values for b in other.values]
+        if any(_is_rounded(a, b) or _is_rounded(b, a) for a, b in pairs):
+            return True
         rough = self.rough or other.rough
         return rough and any(abs(a - b) <= max(abs(a), abs(b)) / 10 for a, b in pairs)
+
+
+def _is_rounded(coarse: Decimal, fine: Decimal) -> bool:
+    """Whether a number is another one with fewer decimals, rounded or cut off."""
+    places = coarse.as_tuple().exponent, fine.as_tuple().exponent
+    if not (isinstance(places[0], int) and isinstance(places[1], int) and places[1] < places[0]):
+        return False
+    unit = Decimal(1).scaleb(places[0])
+    return places[0] <= 0 and coarse in (
+        fine.quantize(unit, rounding=ROUND_HALF_UP),
+        fine.quantize(unit, rounding=ROUND_DOWN),
+    )
 
 
 def find_numbers(text: str, words: bool = True) -> list[Number]:
@@ -159,6 +176,8 @@ def _in_digits(text: str) -> Iterator[Number]:
 def _within_a_name(text: str, start: int) -> bool:
     """Whether letters of a script with capitals stand right before: ``B12``, ``MH370``."""
     before = text[start - 1 : start]
+    if before == "#" or _MONEY_OR_TIMES.search(text[max(0, start - 4) : start]):
+        return before == "#"  # an entity of HTML
     if before in ("-", "_") and text[start - 2 : start - 1].isupper():
         return True
     return before.isalpha() and before.lower() != before.upper()
@@ -253,10 +272,9 @@ def _after(values: set[Decimal], after: re.Match[str]) -> tuple[set[Decimal], se
     if after["percent"]:
         return values | {value / 100 for value in values}, {"percent"}
     if after["half"] or after["time"]:
-        (hour,) = values if len(values) == 1 else (Decimal(0),)
-        return _minutes(int(hour), int(after["minutes"] or after["past"] or 0), after["half"]), {
-            "time"
-        }
+        hour = min(values)
+        minute = int(after["minutes"] or after["past"] or hour % 1 * 100)  # 9.52 am
+        return _minutes(int(hour), minute, after["half"]), {"time"}
     if after["ordinal"]:
         return values, {"ordinal"}
     if after["decade"]:
