@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .functional import bert_score
     from .huggingface import HuggingFaceEncoder
     from .idf import DocumentFrequencies, IdfTable
-    from .memory import release_memory
     from .matrix import score_matrix
+    from .memory import release_memory
     from .metric import BERTScore
     from .mismatches import find_mismatches
     from .settings import Settings

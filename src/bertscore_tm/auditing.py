@@ -1,7 +1,7 @@
 """`audit`: what a configuration notices on the user's own texts.
 
-References are damaged and scored against what they were. A damaged text that scores at least as high
-as a second reference, or as the candidate, is one that the score misses.
+References are damaged and scored against what they were. A damaged text that scores at
+least as high as a second reference, or as the candidate, is one that the score misses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Damages: from a text to one that says something else, or says it badly.
 
 Each is a function of a text and a source of chance; it returns None where it does not apply. What
-knows English says so in `ENGLISH`; the others take any language whose words stand apart, and numbers
-in the digits of any script.
+knows English says so in `ENGLISH`; the others take any language whose words stand apart, and
+numbers in the digits of any script.
 """
 
 from __future__ import annotations

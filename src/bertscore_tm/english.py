@@ -9,10 +9,10 @@ TELLING = frozenset(
 )
 # Words that hardly any English sentence has, of languages that share English words.
 FOREIGN = frozenset(
-    "der das und ist nicht ein eine einen den dem mit auf von zu sich auch le les des et est une dans "
-    "pour qui pas sur au aux el los las y es una con por para como del que il che di non per sono "
-    "della het een van niet dat op zijn och att det som en av på og ikke er jag ja nie się w z na "
-    "jest os da em um uma não ve bir bu nu și yang dan di itu tidak".split()
+    "der das und ist nicht ein eine einen den dem mit auf von zu sich auch le les des et est une "
+    "dans pour qui pas sur au aux el los las y es una con por para como del que il che di non per sono "
+    "della het een van niet dat op zijn och att det som en av på og ikke er jag ja nie się w z "
+    "na jest os da em um uma não ve bir bu nu și yang dan di itu tidak".split()
 )
 FUNCTION = TELLING | frozenset(
     "a an in on was will do does did me him us them i your our these those what when where why how "
@@ -37,7 +37,7 @@ TITLES = frozenset(
     "ltd llc llp plc gmbh jsc corp co province district region city republic kingdom county river "
     "lake mount street i ok god internet chairwoman chair premier commissioner spokesman "
     "spokeswoman head north south east west northern southern eastern western central new great "
-    "united states world jr".split()
+    "united states world jr attorney prosecutor".split()
 )
 # A name with one of these is a description, which has other words in another translation.
 BODIES = frozenset(
@@ -48,7 +48,12 @@ BODIES = frozenset(
     "headquarters organization organisation academy college school hospital office agency service "
     "assembly board fund foundation society club festival program programme project law code "
     "state public affairs health education defence defense interior foreign "
-    "command newspaper news media press corporation conference forum summit".split()
+    "command clinic clinics newspaper news media press corporation conference forum summit".split()
+)
+# Abbreviations that are the same in every English text; others differ between translations.
+ACRONYMS = frozenset(
+    "un eu us uk usa nato nasa fbi cia bbc cnn who imf opec unesco unicef ibm bmw nba nfl nhl fifa "
+    "uefa ira nsa ussr uae".split()
 )
 DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
 MONTHS = tuple(
@@ -66,8 +71,8 @@ PLACES = {
         each.split(":")
         for each in (
             "Germany:German France:French Spain:Spanish/Spaniard Italy:Italian Russia:Russian "
-            "China:Chinese Japan:Japanese Turkey:Turkish/Turk Poland:Polish/Pole Finland:Finnish/Finn "
-            "Sweden:Swedish/Swede Norway:Norwegian Denmark:Danish/Dane Greece:Greek Ireland:Irish "
+            "China:Chinese Japan:Japanese Turkey:Turkish/Turk Poland:Polish/Pole "
+            "Finland:Finnish/Finn Sweden:Swedish/Swede Norway:Norwegian Denmark:Danish/Dane Greece:Greek Ireland:Irish "
             "Scotland:Scottish/Scot Wales:Welsh Austria:Austrian Switzerland:Swiss Belgium:Belgian "
             "Netherlands:Dutch Portugal:Portuguese Hungary:Hungarian Romania:Romanian "
             "Bulgaria:Bulgarian Serbia:Serbian/Serb Croatia:Croatian Ukraine:Ukrainian "
@@ -144,7 +149,7 @@ NEGATIONS = frozenset(
 NO_NEGATIONS = (
     "not only|not just|not merely|not simply|no doubt|no wonder|no matter|no less than|"
     "no fewer than|no later than|no more than|no sooner|not least|not to mention|nothing but|"
-    "none other|whether or not|or not|not until|not unlike|not uncommon|not surprisingly|"
+    "none other|nothing other than|no one other|whether or not|or not|not until|not unlike|not uncommon|not surprisingly|"
     "not surprising|why not|if not|without a doubt|without doubt|nothing less|not long|not far|"
     "not yet decided|no way but|no other|no one but|nobody but|not without|no problem|"
     "never mind|last but not least|nor|not for nothing|nothing more than|not all|not every|"
@@ -157,13 +162,15 @@ DENIALS = tuple(
     "exclud doubt ignor disagree dislike hate unknown unclear uncertain contrary oppos incapab "
     "declin abandon depriv devoid instead rather lost lose beyond".split()
 )
-DENIAL_WORDS = frozenset("few little only until free too less ban bans minus but non".split())
+DENIAL_WORDS = frozenset(
+    "before few little only until free too less ban bans minus but non".split()
+)
 # Verbs whose forms share no beginning: past and participle to the plain form.
 IRREGULAR = {
     form: forms.split("/")[0]
     for forms in (
-        "go/went/gone be/is/are/was/were/been/am have/has/had do/does/did/done say/said see/saw/seen "
-        "come/came get/got/gotten give/gave/given take/took/taken make/made know/knew/known "
+        "go/went/gone be/is/are/was/were/been/am have/has/had do/does/did/done say/said "
+        "see/saw/seen come/came get/got/gotten give/gave/given take/took/taken make/made know/knew/known "
         "think/thought find/found tell/told become/became leave/left feel/felt bring/brought "
         "begin/began/begun keep/kept hold/held write/wrote/written stand/stood hear/heard "
         "mean/meant meet/met run/ran pay/paid sit/sat speak/spoke/spoken lie/lay/lain lead/led "

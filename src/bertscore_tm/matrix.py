@@ -229,7 +229,7 @@ class _Vectors:
         )
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
-        """First and last of texts whose vectors are made at one time; texts without tokens apart."""
+        """First and last of texts whose vectors are made at one time; none without tokens."""
         first = next((i for i, t in enumerate(self._texts) if len(t.tokens.ids)), len(self._texts))
         while first < len(self._texts):
             limit = self._starts[first] + chunk_tokens(self._lease, self._device)

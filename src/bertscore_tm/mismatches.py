@@ -1,7 +1,7 @@
 """Mismatch flags: does a text contradict its reference in a number, a negation, a name, a gender?
 
-They stand beside a score, never inside it. They come from tables and rules, not from a model, and are
-made so that a flag is seldom wrong; what is not flagged may still be wrong.
+They stand beside a score, never inside it. They come from tables and rules, not from a model, and
+are made so that a flag is seldom wrong; what is not flagged may still be wrong.
 """
 
 from __future__ import annotations

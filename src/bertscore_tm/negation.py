@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from .english import AUXILIARIES, DENIAL_WORDS, DENIALS, NEGATIONS, NO_NEGATIONS
@@ -10,7 +11,11 @@ from .english_words import Word, is_content, stem, words_of
 
 _NONE = re.compile(rf"\b(?:{NO_NEGATIONS})\b|\bno\.?\s?\d|\bnot\s(?:\w+\s)?un|\bn't\s\w+,", re.I)
 _TAG = re.compile(r",\s\w+n['’]t\s\w+\?", re.I)  # isn't it?
-_STOP = re.compile(r"[.;:!?()—]|\s[-–]\s|,|\b(?:but|because|although|though|while|whereas)\b", re.I)
+_STOP = re.compile(
+    r"[.;:!?()—]|\s[-–]\s|,|\b(?:but|because|although|though|while|whereas)\b", re.IGNORECASE
+)
+# "unbeaten" and "unhappy", but not "under" or "united".
+_UN = re.compile(r"un(?!der|til|less|i(?:on|t|que|form|v|f)|cle)[a-z]{4,}")
 _ANSWER = re.compile(r"\W*(yes|no)\b\s?[,.!;]", re.I)
 # As some data sets have it: "did n't", "didn &apos;t".
 _APART = re.compile(r"(?<=\w)(?:n\s?|\sn)(?:['’]|&apos;|&amp;\s?apos\s?;)\s?t\b", re.I)
@@ -78,10 +83,19 @@ def negation_differs(candidate: str, reference: str) -> bool:
         return False
     more, less = (0, 1) if len(found[0]) > len(found[1]) else (1, 0)
     denying, affirming = (candidate, reference)[more], (candidate, reference)[less]
+    stems = Counter(stem(word.low) for word in words_of(denying))
     return any(
-        _is_affirmed(negation, _around(denying, negation), affirming, found[less])
+        stems[negation.denied[0]] == 1  # else the text may well say it, too
+        and not _is_double(negation, found[more])
+        and _is_affirmed(negation, _around(denying, negation), affirming, found[less])
         for negation in found[more]
+        if negation.denied
     )
+
+
+def _is_double(negation: Negation, others: list[Negation]) -> bool:
+    """Whether another negation takes it back: "nothing that I don't like"."""
+    return any(0 < abs(other.start - negation.start) < 20 for other in others)
 
 
 def _around(text: str, negation: Negation) -> set[str]:
@@ -98,7 +112,7 @@ def _is_affirmed(negation: Negation, around: set[str], text: str, others: list[N
             continue
         words = [word.low for word in words_of(sentence)]
         stems = {stem(word) for word in words if _says(word)}
-        if not negation.denied or negation.denied[0] not in stems:
+        if negation.denied[0] not in stems:
             continue
         if len(stems & around) < _ALIKE * min(len(stems), len(around)):
             continue

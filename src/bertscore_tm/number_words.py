@@ -13,7 +13,8 @@ _ONES = (
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 SMALL = {word: i for i, word in enumerate(_ONES)} | {w: 20 + 10 * i for i, w in enumerate(_TENS)}
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "milliard": 10**9}
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SCALES["milliard"] = 10**9
 ORDINALS = {
     **{"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12},
     **{f"{w}th": i for i, w in enumerate(_ONES) if i in (4, 6, 7, 10, 11) or i > 12},

@@ -30,17 +30,17 @@ _SCALES = {
 # Scales of other languages, with the ends of their forms: what follows digits.
 _FOREIGN = {
     r"millon(?:es)?|millón|milh(?:ão|ões)|milion\w*|millionen?|миллион\w*|млн|мільйон\w*|"
-    r"मिलियन|    r"مليون|ملايين|میلیون|milyon|juta|triệu|ล้าน": 10**6,
+    r"मिलियन|مليون|ملايين|میلیون|milyon|juta|triệu|ล้าน": 10**6,
     r"milliard\w*|miliard\w*|миллиард\w*|млрд|мільярд\w*|مليار|میلیارد|milyar|tỷ": 10**9,
     r"tausend|mille|mila|mil|tysi\w+|тысяч\w*|тыс|тисяч\w*|हज़ार|हजार|ألف|آلاف|هزار|"
-    r"bin|ribu|nghìn|พัน": 10
-    ** 3,
+    r"bin|ribu|nghìn|พัน": 10**3,
     r"लाख|لاکھ": 10**5,
     r"करोड़|کروڑ": 10**7,
 }
 _AFTER = re.compile(
     r"(?P<percent>\s?[%٪％﹪]|[\s-]?per\s?cent\b|\s?pct\b)"
-    r"|(?P<clock>\s?[:：]\s?(?P<minutes>[0-5]\d)(?!\d)(?:[:：][0-5]\d(?!\d))?)?\s?(?P<half>[ap])\.?m\b"
+    r"|(?P<clock>\s?[:：]\s?(?P<minutes>[0-5]\d)(?!\d)(?:[:：][0-5]\d(?!\d))?)?"
+    r"\s?(?P<half>[ap])\.?m\b"
     r"|(?P<time>\s?[:：]\s?(?P<past>[0-5]\d)(?!\d))"
     r"|(?P<ordinal>(?:st|nd|rd|th)\b|[ºª°](?=\s?[A-Za-z]))"
     r"|(?P<decade>['’]?s\b)"
@@ -69,7 +69,8 @@ _UNIT = re.compile(
     r"(?P<cm>cm|centimet(?:er|re)s?)|(?P<m>m|met(?:er|re)s?)|(?P<km>km|kilomet(?:er|re)s?)|"
     r"(?P<mm>mm|millimet(?:er|re)s?)|(?P<kg>kg|kilo(?:gram)?s?)|(?P<pound>lbs?|pounds)|"
     r"(?P<g>g|grams?)|(?P<ounce>oz|ounces?)|(?P<ton>tons?)|(?P<tonne>tonnes?)|"
-    r"(?P<mph>mph)|(?P<kmh>km/h|kph)|(?P<f>°\s?f|degrees fahrenheit)|(?P<c>°\s?c|degrees celsius)|"
+    r"(?P<mph>mph)|(?P<kmh>km/h|kph)|"
+    r"(?P<f>°\s?f|degrees fahrenheit)|(?P<c>°\s?c|degrees celsius)|"
     r"(?P<fold>fold)|(?P<hour>hours?)|(?P<minute>minutes?|mins?)|(?P<day>days?)|(?P<week>weeks?)|"
     r"(?P<month>months?)|(?P<year>years?)|(?P<second>seconds?))\b",
     re.IGNORECASE,
@@ -137,7 +138,9 @@ def find_numbers(text: str, words: bool = True) -> list[Number]:
     found = list(_in_digits(text))
     taken = [(n.start, n.end) for n in found]
     for word in word_numbers(text) if words else ():
-        if not any(start < word.end and word.start < end for start, end in taken):
+        if not any(start < word.end and word.start < end for start, end in taken) and not (
+            text[word.start - 2 : word.start - 1].isdecimal()  # a million after digits of a code
+        ):
             found.append(_from_word(text, word))
     found = [n._replace(unit=_unit(text, n.end)) for n in found]
     return sorted(found, key=lambda n: n.start)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection
 from difflib import SequenceMatcher
 from functools import cache
 from typing import NamedTuple
 
 from .english import (
+    ACRONYMS,
     BODIES,
     CITIES,
     DAYS,
@@ -33,7 +35,7 @@ _KINDS = {
 _PLACE_OF = {each.lower(): p.lower() for p, adjectives in PLACES.items() for each in adjectives}
 _BREAK = re.compile(r"[.!?:;\n\"“”‘•*|]|(?<!\w)'|\d[.)]\s|(?:^|\s)[-–—]\s")
 # Of the letters, in names that are written differently; and where they begin alike.
-_ALIKE, _ALIKE_BEGUN = 0.7, 0.5
+_ALIKE, _ALIKE_BEGUN = 0.66, 0.5
 
 
 class Name(NamedTuple):
@@ -73,6 +75,8 @@ def find_names(text: str, known: Collection[str] = ()) -> list[Name] | None:
     for i, word in enumerate(words):
         low = _bare(word.low)
         if not capital[i] or low in TITLES | BODIES | OPENERS or len(low) < 2:
+            continue
+        if word.text.isupper() and len(low) > 1 and low not in ACRONYMS | {*_KINDS}:
             continue
         if _describes(text, words, capital, i) and low not in _KINDS:
             continue
@@ -133,6 +137,7 @@ def _describes(text: str, words: list[Word], capital: list[bool], i: int) -> boo
 def same_name(one: str, other: str) -> bool:
     """Whether two words may stand for one name: "France" and "French", "Kiev" and "Kyiv"."""
     one, other = (_PLACE_OF.get(w, w) for w in (SHORT_DATES.get(n, n) for n in (one, other)))
+    one, other = _plain(one), _plain(other)
     if one == other or one.rstrip("s") == other.rstrip("s"):
         return True
     if one in _KINDS and other in _KINDS:
@@ -169,6 +174,11 @@ def names_differ(candidate: str, reference: str) -> bool | None:
     return _take_places(low, mine, theirs)
 
 
+def _plain(word: str) -> str:
+    """Without accents: names lose them in translation."""
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+
+
 def _inner(text: str) -> set[str]:
     return {_bare(name.text.lower()) for name in find_names(text) or ()}
 
@@ -193,6 +203,8 @@ def _take_places(low: list[list[str]], mine: list[Name], theirs: list[Name]) -> 
             continue
         ours = {n.kind for n in mine if a <= n.word < b}
         others = {n.kind for n in theirs if c <= n.word < d}
-        if ours & others or (ours and others and {*ours, *others} <= {"other", "person", "city"}):
+        if ours & others - {"other"} or (
+            b - a == d - c and (ours and others and {*ours, *others} <= {"other", "person", "city"})
+        ):
             return True
     return False
