@@ -10,7 +10,8 @@ TELLING = frozenset(
 # Words that hardly any English sentence has, of languages that share English words.
 FOREIGN = frozenset(
     "der das und ist nicht ein eine einen den dem mit auf von zu sich auch le les des et est une "
-    "dans pour qui pas sur au aux el los las y es una con por para como del que il che di non per sono "
+    "dans pour qui pas sur au aux el los las y es una con por para como del que il che di non "
+    "per sono "
     "della het een van niet dat op zijn och att det som en av på og ikke er jag ja nie się w z "
     "na jest os da em um uma não ve bir bu nu și yang dan di itu tidak".split()
 )
@@ -72,7 +73,8 @@ PLACES = {
         for each in (
             "Germany:German France:French Spain:Spanish/Spaniard Italy:Italian Russia:Russian "
             "China:Chinese Japan:Japanese Turkey:Turkish/Turk Poland:Polish/Pole "
-            "Finland:Finnish/Finn Sweden:Swedish/Swede Norway:Norwegian Denmark:Danish/Dane Greece:Greek Ireland:Irish "
+            "Finland:Finnish/Finn Sweden:Swedish/Swede Norway:Norwegian Denmark:Danish/Dane "
+            "Greece:Greek Ireland:Irish "
             "Scotland:Scottish/Scot Wales:Welsh Austria:Austrian Switzerland:Swiss Belgium:Belgian "
             "Netherlands:Dutch Portugal:Portuguese Hungary:Hungarian Romania:Romanian "
             "Bulgaria:Bulgarian Serbia:Serbian/Serb Croatia:Croatian Ukraine:Ukrainian "
@@ -149,7 +151,8 @@ NEGATIONS = frozenset(
 NO_NEGATIONS = (
     "not only|not just|not merely|not simply|no doubt|no wonder|no matter|no less than|"
     "no fewer than|no later than|no more than|no sooner|not least|not to mention|nothing but|"
-    "none other|nothing other than|no one other|whether or not|or not|not until|not unlike|not uncommon|not surprisingly|"
+    "none other|nothing other than|no one other|whether or not|or not|not until|not unlike|not "
+    "uncommon|not surprisingly|"
     "not surprising|why not|if not|without a doubt|without doubt|nothing less|not long|not far|"
     "not yet decided|no way but|no other|no one but|nobody but|not without|no problem|"
     "never mind|last but not least|nor|not for nothing|nothing more than|not all|not every|"
@@ -170,7 +173,8 @@ IRREGULAR = {
     form: forms.split("/")[0]
     for forms in (
         "go/went/gone be/is/are/was/were/been/am have/has/had do/does/did/done say/said "
-        "see/saw/seen come/came get/got/gotten give/gave/given take/took/taken make/made know/knew/known "
+        "see/saw/seen come/came get/got/gotten give/gave/given take/took/taken make/made "
+        "know/knew/known "
         "think/thought find/found tell/told become/became leave/left feel/felt bring/brought "
         "begin/began/begun keep/kept hold/held write/wrote/written stand/stood hear/heard "
         "mean/meant meet/met run/ran pay/paid sit/sat speak/spoke/spoken lie/lay/lain lead/led "

@@ -127,7 +127,8 @@ def _denies(word: str) -> bool:
         word in DENIAL_WORDS
         or word in NEGATIONS
         or word.endswith("n't")
-        or (word.startswith(DENIALS))
+        or word.startswith(DENIALS)
+        or bool(_UN.fullmatch(word))
     )
 
 
