@@ -12,6 +12,8 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .alignment import Alignment
+    from .audit_results import Audit
+    from .auditing import audit
     from .baseline import Baseline
     from .collection import bert_score_collection
     from .correlating import Correlation, correlate
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from .functional import bert_score
     from .huggingface import HuggingFaceEncoder
     from .idf import DocumentFrequencies, IdfTable
+    from .matrix import score_matrix
     from .memory import release_memory
     from .metric import BERTScore
+    from .mismatches import find_mismatches
     from .reporting import Report, report
     from .settings import Settings
     from .significance import Comparison, compare
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 # first name that needs them, and the command line shows its help without them.
 _HOMES = {
     "Alignment": "alignment",
+    "Audit": "audit_results",
     "BERTScore": "metric",
     "BERTScoreError": "errors",
     "BERTScoreWarning": "errors",
@@ -49,17 +54,21 @@ _HOMES = {
     "Tokens": "encoder",
     "Weighting": "weighting",
     "Window": "encoder",
+    "audit": "auditing",
     "bert_score": "functional",
     "bert_score_collection": "collection",
     "compare": "significance",
     "correlate": "correlating",
     "explain": "explaining",
+    "find_mismatches": "mismatches",
     "release_memory": "memory",
     "report": "reporting",
+    "score_matrix": "matrix",
 }
 
 __all__ = [
     "Alignment",
+    "Audit",
     "BERTScore",
     "BERTScoreError",
     "BERTScoreWarning",
@@ -77,13 +86,16 @@ __all__ = [
     "Weighting",
     "Window",
     "__version__",
+    "audit",
     "bert_score",
     "bert_score_collection",
     "compare",
     "correlate",
     "explain",
+    "find_mismatches",
     "release_memory",
     "report",
+    "score_matrix",
 ]
 
 

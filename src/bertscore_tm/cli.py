@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from ._version import __version__
+from .audit_command import add_audit
 from .checks import spelled_as_flags
 from .compare_command import add_compare
 from .correlate_command import add_correlate
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     add_report(commands)
     add_compare(commands)
     add_correlate(commands)
+    add_audit(commands)
     return parser
 
 
@@ -107,6 +109,12 @@ def _add_output_flags(group: Any) -> None:
     group.add_argument("--texts", action="store_true", help="with the texts of each prediction")
     group.add_argument(
         "--worst-first", action="store_true", help="each prediction, in the order of F1"
+    )
+    group.add_argument(
+        "--mismatches",
+        action="store_true",
+        help="each prediction, and whether it contradicts its references in a number, a negation, "
+        "a name or a gender",
     )
     group.add_argument(
         "--format", choices=tuple(FORMATS), help="default: what --output ends in, else text"
@@ -126,8 +134,17 @@ def _score(options: argparse.Namespace) -> None:
 
     for name, texts in zip(options.candidates, candidates):
         scores = score_rows(pipeline, read_rows(texts, references), device)
-        systems.append(System(name, scores, texts, references))
-    each = options.per_sample or options.texts or options.worst_first
+        flags = _mismatches(texts, references, options.lang) if options.mismatches else None
+        systems.append(System(name, scores, texts, references, flags))
+    each = options.per_sample or options.texts or options.worst_first or options.mismatches
     samples = Samples(options.texts, options.worst_first) if each else None
     text = write(systems, pipeline.signature(), samples)
     write_output(text, options.output)
+
+
+def _mismatches(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], lang: str | None
+) -> list[Any]:
+    from .mismatches import find_mismatches
+
+    return [find_mismatches(text, group, lang) for text, group in zip(candidates, references)]

@@ -81,6 +81,7 @@ def check_output(options: argparse.Namespace, name: str = "output") -> None:
         getattr(options, "source", None),
         options.idf,
         options.baseline_path,
+        getattr(options, "source", None),
     ]
     if isinstance(options.model_name_or_path, str) and os.path.isdir(options.model_name_or_path):
         read += [entry.path for entry in os.scandir(options.model_name_or_path)]

@@ -8,10 +8,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .decoding import printable, shown
 from .references import SCORE_NAMES
+
+if TYPE_CHECKING:
+    from .mismatches import Flags
 
 
 @dataclass(frozen=True)
@@ -24,16 +27,24 @@ class System:
             ``layer_5_`` where there are several.
         candidates: its texts, one a sample.
         references: their references, one or more a sample.
+        mismatches: in what each sample contradicts its references, as `find_mismatches` says it;
+            None: nobody asked.
     """
 
     name: str
     scores: dict[str, Any]
     candidates: Sequence[str]
     references: Sequence[Sequence[str]]
+    mismatches: Sequence[Flags] | None = None
 
     def means(self) -> dict[str, float]:
         """Of each score."""
         return {name: float(column.double().mean()) for name, column in self.scores.items()}
+
+    def flags(self, row: int) -> dict[str, bool | None]:
+        """The columns of mismatches of a row: none, if nobody asked."""
+        flags = self.mismatches[row] if self.mismatches else {}
+        return {f"{kind}_mismatch": flag for kind, flag in flags.items()}
 
     def layers(self) -> list[str]:
         """How the names of a layer's scores begin: nothing where there is one layer."""
@@ -73,13 +84,32 @@ def _as_text(systems: Sequence[System], signature: str, samples: Samples | None)
             for layer, label in labels.items():
                 values = {name: columns[layer + name][row] for name in SCORE_NAMES}
                 lines.append(f"{row + 1:>5}  {label}{_scores(values)}")
+            if system.mismatches:
+                lines[-1] += _named(system.mismatches[row])
             if samples and samples.texts:
                 lines.append(f"       prediction  {shown(system.candidates[row])}")
                 lines += [f"       reference   {shown(r)}" for r in system.references[row]]
         means = system.means()
         for layer, label in labels.items():
             lines.append(label + _scores({name: means[layer + name] for name in SCORE_NAMES}))
+        if system.mismatches:
+            lines.append(f"{named}mismatches  {_counted(system.mismatches)}")
     return "\n".join([*lines, signature]) + "\n"
+
+
+def _named(flags: Flags) -> str:
+    """In what a sample contradicts its references, after its scores."""
+    named = ", ".join(kind for kind, flag in flags.items() if flag)
+    return f"  mismatch: {named}" if named else ""
+
+
+def _counted(rows: Sequence[Flags]) -> str:
+    """How many samples have each mismatch, of those where it can be told."""
+    counts = []
+    for kind in rows[0]:
+        flags = [row[kind] for row in rows if row[kind] is not None]
+        counts.append(f"{kind} {sum(map(bool, flags))}/{len(flags)}")
+    return "  ".join(counts)
 
 
 def _scores(values: dict[str, float]) -> str:
@@ -102,7 +132,7 @@ def _records(
         for row in samples.rows(system):
             values = {key: column[row] for key, column in columns.items()}
             texts = _texts(system, row, most) if samples.texts else {}
-            records.append({**name, "row": row + 1, **values, **texts, **end})
+            records.append({**name, "row": row + 1, **values, **system.flags(row), **texts, **end})
     return records
 
 
@@ -123,8 +153,15 @@ def _as_csv(
     writer.writerow(records[0])
     for record in records:
         values = record.values()
-        writer.writerow([f"{v:.6f}" if isinstance(v, float) else v for v in values])
+        writer.writerow([_cell(value) for value in values])
     return stream.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A flag is 1, 0, or empty where it cannot be told."""
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    return int(value) if isinstance(value, bool) else value
 
 
 def _as_tsv(systems: Sequence[System], signature: str, samples: Samples | None) -> str:
@@ -147,6 +184,8 @@ def _as_json(systems: Sequence[System], signature: str, samples: Samples | None)
             for name, column in system.scores.items():
                 values = column.tolist()
                 each["samples"][name] = [values[row] for row in rows]
+            for name in system.flags(0):
+                each["samples"][name] = [system.flags(row)[name] for row in rows]
             if samples.texts:
                 each["samples"]["prediction"] = [system.candidates[row] for row in rows]
                 each["samples"]["references"] = [list(system.references[row]) for row in rows]
