@@ -20,6 +20,7 @@ with atheris.instrument_imports(include=["bertscore_tm"]):
     from bertscore_tm import Baseline, BERTScore, BERTScoreWarning, IdfTable
     from bertscore_tm.languages import language_code
     from bertscore_tm.names import find_source
+    from bertscore_tm.references import RULES
     from bertscore_tm.textfiles import printable, read_texts
     from bertscore_tm.weights import folder_digest
     from hostile import WORDS, finite, ours
@@ -61,7 +62,7 @@ def weights(data: atheris.FuzzedDataProvider) -> None:
 def words(data: atheris.FuzzedDataProvider) -> None:
     options = {
         "idf": data.ConsumeBool(),
-        "multi_reference": data.PickValueInList(["max", "best_f1", "mean"]),
+        "multi_reference": data.PickValueInList(list(RULES)),
     }
     metric = BERTScore(WORDS, 1, score=None, match_special_tokens=data.ConsumeBool(), **options)
     for _ in range(data.ConsumeIntInRange(1, 2)):

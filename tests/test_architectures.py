@@ -11,6 +11,7 @@ import pytest
 from torch import Tensor
 
 from bertscore_tm import BERTScore, bert_score
+from bertscore_tm.references import RULES
 from reference import bertscore, load
 from tiny import FAMILIES, KINDS, LAYERS, OLD, SPACED, TEXT
 
@@ -82,7 +83,7 @@ def test_special_tokens_may_be_left_out_of_the_match(kind: str, tiny: Tiny) -> N
 
 
 @pytest.mark.parametrize("idf", [False, True], ids=["plain", "idf"])
-@pytest.mark.parametrize("rule", ["max", "best_f1", "mean"])
+@pytest.mark.parametrize("rule", list(RULES))
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5", "gpt2"])
 def test_several_references(kind: str, rule: str, idf: bool, tiny: Tiny) -> None:
     preds, targets = [pred for pred, _ in GROUPS], [refs for _, refs in GROUPS]

@@ -31,6 +31,7 @@ from bertscore_tm import (
     HuggingFaceEncoder,
     IdfTable,
     bert_score,
+    references,
 )
 from reference import bertscore
 from tiny import LAYERS, POSITIONS
@@ -158,7 +159,7 @@ def test_empty_texts(name: str, value: float, minilm: str) -> None:
     assert metric.diagnostics()["empty"] == 4
 
 
-@pytest.mark.parametrize("rule", ["max", "best_f1", "mean"])
+@pytest.mark.parametrize("rule", list(references.RULES))
 def test_empty_references_are_left_out(rule: str, minilm: str) -> None:
     with pytest.warns(BERTScoreWarning, match="1 of 2 samples have nothing to score"):
         scores = bert_score(

@@ -24,6 +24,7 @@ from bertscore_tm import BERTScore, HuggingFaceEncoder, IdfTable, __version__
 from bertscore_tm.cli import main
 from bertscore_tm.pipeline import Pipeline
 from bertscore_tm.textfiles import read_texts
+from bertscore_tm.weighting import WEIGHTINGS
 from reference import bertscore
 
 Tiny = Callable[[str], str]
@@ -629,8 +630,8 @@ def test_bad_encoders(arguments: list[str], message: str, run: Run, files: Path)
         (["--idf", "preds.txt"], "'preds.txt' is no idf table ("),
         (
             ["--idf", "nowhere.json"],
-            "got --idf nowhere.json, which is no file; wanted it alone, with a name "
-            "(uniform, epoch), or with a file that IdfTable.save wrote",
+            f"got --idf nowhere.json, which is no file; wanted it alone, with a name "
+            f"({', '.join(WEIGHTINGS)}), or with a file that IdfTable.save wrote",
         ),
         (["--idf", "epoc"], "a file that IdfTable.save wrote; did you mean 'epoch'?"),
         (["--baseline-path", "preds.txt"], "got --baseline-path without --rescale-with-baseline;"),

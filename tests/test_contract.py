@@ -566,7 +566,7 @@ def test_what_shapes_the_state_never_shares_a_group(make: Make, tiny: Tiny) -> N
 
 def test_rules_for_references_may_share_the_words_of_idf(make: Make, path: str) -> None:
     groups = [["the cat sat", "a dog on the mat"], ["the dog ran home", "home"]]
-    rules = ("max", "best_f1", "mean")
+    rules = tuple(RULES)
     collection = MetricCollection({rule: make(idf=True, multi_reference=rule) for rule in rules})
     collection.update(PREDS[:2], groups)
     collection.update(PREDS[2:4], [["rain fell"], ["two cats"]])

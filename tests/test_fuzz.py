@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 import bertscore_tm
 from bertscore_tm import Baseline, BERTScore, IdfTable, bert_score
 from bertscore_tm.cli import main
+from bertscore_tm.references import RULES
 from bertscore_tm.textfiles import read_texts
 from hostile import WORDS, finite, ours
 
@@ -76,7 +77,7 @@ texts |= st.tuples(pool, pool).map(" ".join) | st.tuples(pool, st.integers(1, 20
     lambda case: case[0] * case[1]
 )
 rows = st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=2)), min_size=1, max_size=3)
-rules = st.sampled_from(["max", "best_f1", "mean"])
+rules = st.sampled_from(list(RULES))
 settings_of = st.fixed_dictionaries(
     {"idf": st.booleans(), "match_special_tokens": st.booleans(), "multi_reference": rules}
 )
@@ -174,7 +175,7 @@ VALID: dict[str, Any] = {
         *(Baseline([[value] * 3] * 3) for value in (0.9, -1e308, 0.99999)),
     ],
     "match_special_tokens": [True, False],
-    "multi_reference": ["max", "best_f1", "mean"],
+    "multi_reference": list(RULES),
     "empty_score": [0, -1.5, Fraction(1, 3), np.float32(0.5)],
     "batch_tokens": [None, 1, 50, np.int64(7)],
     "embedding_cache": [0, "1MB", 300],

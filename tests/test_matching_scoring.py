@@ -20,7 +20,7 @@ from bertscore_tm.matching import (
     match_pairs,
     unit_vectors,
 )
-from bertscore_tm.references import EMPTY, over_references
+from bertscore_tm.references import EMPTY, RULES, over_references
 from bertscore_tm.scoring import f_beta, score_pairs, weighted_mean
 
 Random = Callable[..., Tensor]
@@ -448,18 +448,18 @@ def test_rules_by_hand(rule: str, wanted: Sequence[Sequence[float]]) -> None:
     assert got == [pytest.approx(row) for row in wanted]
 
 
-@pytest.mark.parametrize("rule", ["max", "best_f1", "mean"])
+@pytest.mark.parametrize("rule", list(RULES))
 def test_empty_references_are_left_out(rule: str) -> None:
     assert join([E, A, E, E, E, E], [3, 2, 1], rule) == [pytest.approx(A), list(E), list(E)]
 
 
-@pytest.mark.parametrize("rule", ["max", "best_f1", "mean"])
+@pytest.mark.parametrize("rule", list(RULES))
 def test_negative_scores_are_no_empty_ones(rule: str) -> None:
     low = (-0.9, -0.5, 0.0)
     assert join([E, low, low], [2, 1], rule) == [pytest.approx(low)] * 2
 
 
-@pytest.mark.parametrize("rule", ["max", "best_f1", "mean"])
+@pytest.mark.parametrize("rule", list(RULES))
 def test_one_reference_each_changes_nothing(rule: str) -> None:
     assert join([A, E, C], [1, 1, 1], rule) == [list(A), list(E), list(C)]
 
@@ -478,7 +478,7 @@ def test_each_layer_has_its_own_best_reference() -> None:
     assert got[0].tolist() == [list(C), list(B)]
 
 
-@pytest.mark.parametrize("rule", ["max", "best_f1", "mean"])
+@pytest.mark.parametrize("rule", list(RULES))
 def test_rules_equal_a_loop(rule: str, random: Random) -> None:
     counts = [1, 4, 2, 1, 3]
     scores = random(sum(counts), 2, 3).double()

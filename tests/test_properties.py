@@ -18,7 +18,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bertscore_tm import Baseline, BERTScore, BERTScoreWarning, IdfTable, Tokens, bert_score
+from bertscore_tm import (
+    Baseline,
+    BERTScore,
+    BERTScoreWarning,
+    IdfTable,
+    Tokens,
+    bert_score,
+    references,
+)
 from reference import Idf, Text, Triple, bertscore, choose, score_pair
 
 pytestmark = pytest.mark.filterwarnings(
@@ -29,7 +37,7 @@ NAMES = ("precision", "recall", "f1")
 WORDS = "the a cat dog rain fell sat ran home on".split()
 START, END, FIRST = 1, 2, 3  # ids; 0 is padding
 DEPTH, DIM = 2, 6
-RULES = ("max", "best_f1", "mean")
+RULES = tuple(references.RULES)
 
 _profile = {"derandomize": True, "database": None, "deadline": None, "print_blob": False}
 check = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], **_profile)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from torchmetrics import MetricCollection
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from bertscore_tm import BERTScore, HuggingFaceEncoder, bert_score, bert_score_collection
+from bertscore_tm.references import RULES
 from distributed import RankError, run
 from reference import bertscore
 
@@ -407,7 +408,7 @@ SCENARIOS: dict[str, Callable[[Rank], Any]] = {
     },
     **{
         f"references-{name}-{rule}": partial(sampler, idf=idf, ids=True, targets=GROUPS, rule=rule)
-        for rule in ("max", "best_f1", "mean")
+        for rule in tuple(RULES)
         for name, idf in IDF.items()
     },
     **{f"layers-{name}": partial(mean_of_layers, idf=idf) for name, idf in IDF.items()},
@@ -573,7 +574,7 @@ def test_repeated_rows_without_ids_count_each_time(seen: Seen, kind: str, path: 
         near(got, single(path, rows, idf=IDF[kind]))
 
 
-@pytest.mark.parametrize("rule", ["max", "best_f1", "mean"])
+@pytest.mark.parametrize("rule", list(RULES))
 @both
 def test_several_references(seen: Seen, kind: str, rule: str, path: str) -> None:
     for got in seen(f"references-{kind}-{rule}"):

@@ -19,15 +19,16 @@ from .audit_command import add_audit
 from .checks import spelled_as_flags
 from .compare_command import add_compare
 from .correlate_command import add_correlate
-from .data_flags import add_data_flags, read_data
 from .decoding import printable
 from .errors import BERTScoreError
 from .explain_command import add_explain
-from .flags import add_device_flag, add_setting_flags, pipeline_of
-from .output import add_output_flag, check_output, format_of, write_output
 from .report_command import add_report
-from .results import FORMATS, Samples, System
+from .score_command import add_score
 from .signature_command import add_signature
+
+_COMMANDS = (
+    add_score, add_explain, add_report, add_compare, add_correlate, add_audit, add_signature,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,70 +82,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"bertscore-tm {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    score = commands.add_parser(
-        "score",
-        help="score predictions against references",
-        description="Score predictions against references, one text a line. Files: plain lines, "
-        ".csv and .tsv with a header, .json, .jsonl; each may end in .gz; - is standard input.",
-    )
-    score.set_defaults(command=_score)
-    add_data_flags(score.add_argument_group("data"))
-    settings = score.add_argument_group("settings")
-    add_setting_flags(settings)
-    add_device_flag(settings)
-    _add_output_flags(score.add_argument_group("output"))
-    add_explain(commands)
-    add_signature(commands)
-    add_report(commands)
-    add_compare(commands)
-    add_correlate(commands)
-    add_audit(commands)
+    for add_command in _COMMANDS:
+        add_command(commands)
     return parser
-
-
-def _add_output_flags(group: Any) -> None:
-    group.add_argument(
-        "--per-sample", action="store_true", help="also the row, P, R and F1 of each prediction"
-    )
-    group.add_argument("--texts", action="store_true", help="with the texts of each prediction")
-    group.add_argument(
-        "--worst-first", action="store_true", help="each prediction, in the order of F1"
-    )
-    group.add_argument(
-        "--mismatches",
-        action="store_true",
-        help="each prediction, and whether it contradicts its references in a number, a negation, "
-        "a name or a gender",
-    )
-    group.add_argument(
-        "--format", choices=tuple(FORMATS), help="default: what --output ends in, else text"
-    )
-    add_output_flag(group)
-    group.add_argument("--quiet", action="store_true", help="no progress bar, even on a terminal")
-
-
-def _score(options: argparse.Namespace) -> None:
-    candidates, references = read_data(options)
-    write = FORMATS[format_of(options.output, options.format, FORMATS)]
-    check_output(options)
-    systems = []
-    pipeline, device = pipeline_of(options, show=not options.quiet)
-    from .functional import score_rows
-    from .rows import read_rows
-
-    for name, texts in zip(options.candidates, candidates):
-        scores = score_rows(pipeline, read_rows(texts, references), device)
-        flags = _mismatches(texts, references, options.lang) if options.mismatches else None
-        systems.append(System(name, scores, texts, references, flags))
-    each = options.per_sample or options.texts or options.worst_first or options.mismatches
-    samples = Samples(options.texts, options.worst_first) if each else None
-    text = write(systems, pipeline.signature(), samples)
-    write_output(text, options.output)
-
-
-def _mismatches(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], lang: str | None
-) -> list[Any]:
-    from .mismatches import find_mismatches
-
-    return [find_mismatches(text, group, lang) for text, group in zip(candidates, references)]

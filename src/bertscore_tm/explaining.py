@@ -170,7 +170,7 @@ def _token_values(side: Side, weigh: Weigh) -> list[_Values]:
 def _taken(scores: Tensor, rule: str) -> dict[str, tuple[int, ...]]:
     """Which pairs the scores of a row come from: those with which they change.
 
-    So it is true of any rule.
+    So it is true of any rule; of one without slopes all pairs that are not empty are said.
 
     Args:
         scores: of the pairs of one row, `EMPTY` where there is nothing to score, ``[pairs, 3]``.
@@ -179,6 +179,8 @@ def _taken(scores: Tensor, rule: str) -> dict[str, tuple[int, ...]]:
     with torch.inference_mode(False), torch.enable_grad():
         leaf = scores.clone().requires_grad_()
         joined = RULES[rule](leaf[None, :, None])[0, 0]
+        if not joined.requires_grad:  # a rule that torch cannot follow
+            joined = leaf.where(leaf != EMPTY, 0.0).sum(0)
         slopes = [torch.autograd.grad(value, leaf, retain_graph=True)[0] for value in joined]
     full = (scores[:, 0] != EMPTY)[:, None]
     places = [((slope != 0) & full).any(1).nonzero().flatten().tolist() for slope in slopes]

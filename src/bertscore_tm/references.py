@@ -2,8 +2,9 @@
 
 A rule gets the scores of samples that have equally many references, ``[samples, references,
 layers, 3]`` with precision, recall and F1 last, and returns ``[samples, layers, 3]``. The scores of
-an empty pair are `EMPTY`; a sample whose pairs are all empty must stay so. Nothing is imported
-here: the command line reads the names before PyTorch is there.
+an empty pair are `EMPTY`: it is left out, and a sample whose pairs are all empty must stay so. A
+rule is made of torch operations with slopes, by which `explain` finds out which references counted.
+Nothing is imported here: the command line reads the names before PyTorch is there.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def test_jobs_that_do_not_compare_are_said_to(tmp_path: Path) -> None:
     assert "do not compare" not in summary(read_jobs(tmp_path))
     (tmp_path / "0" / "signature.txt").write_text(SIGNATURE.replace("idf:no", "idf:epoch"))
     line, note = summary(read_jobs(tmp_path)).splitlines()
-    assert line == "Best job: 1 (metric.idf=false): bertscore 0.3000 in epoch 0"
+    assert line == "Highest value: job 1 (metric.idf=false): bertscore 0.3000 in epoch 0"
     assert "they do not compare" in note
 
 

@@ -163,7 +163,7 @@ def test_sweep_and_collection(tmp_path: Path, data_dir: Path) -> None:
     assert scores[0] != scores[1]
     assert (sweep / "heatmap.png").stat().st_size > 1000
     assert "all-MiniLM-L6-v2" in printed
-    best = f"Best job: {lines[0]['job']} (metric.num_layers={lines[0]['layer']}): bertscore "
+    best = f"Highest value: job {lines[0]['job']} (metric.num_layers={lines[0]['layer']}): bertscore "
     assert f"{best}{scores[0]:.4f} in epoch 0\nLayer, encoder or rule of the metric differ" in said
     assert best in printed
 
@@ -182,7 +182,7 @@ def test_sweep_over_scorers_of_one_file(tmp_path: Path) -> None:
     command("collect.py", str(sweep))
     lines = list(csv.DictReader((sweep / "runs.csv").open()))
     assert sorted(line["layer"] for line in lines) == sorted([*"12", *"0123456"])
-    assert "Best job: " in said
+    assert "Highest value: job " in said
 
 
 def test_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,8 +82,8 @@ def summary(rows: Sequence[dict[str, str]]) -> str:
     place = f" in epoch {best['epoch']}" if "epoch" in best else f" of layer {best['layer']}"
     value = f"{scores[0]} {score_of(best):.4f}{place}"
     kinds = {(row["signature"], row["layer"]) for row in rows}
-    line = f"Best job: {best['job']} ({what}): {value}"
-    return f"{line}\n{UNLIKE}" if len(kinds) > 1 else line
+    which = f"{best['job']} ({what}): {value}"
+    return f"Highest value: job {which}\n{UNLIKE}" if len(kinds) > 1 else f"Best job: {which}"
 
 
 def swept_keys(row: dict[str, str]) -> list[str]:
