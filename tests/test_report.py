@@ -426,6 +426,10 @@ def test_a_file_that_comes_twice_is_two_systems(
             "got 'src.txt' as --annotate-output, which is read; wanted another file",
         ),
         (
+            ["--annotate", "1", "--annotate-output", "x.tsv", "-o", "./x.tsv", "--format", "html"],
+            "got './x.tsv' as --output and as --annotate-output; wanted two files",
+        ),
+        (
             ["-o", "page.pdf"],
             "got 'page.pdf' as --output, which cannot be written as .pdf; wanted a name in .json, "
             ".html, any other for plain text, or --format",

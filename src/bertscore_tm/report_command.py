@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,10 @@ def _report(options: argparse.Namespace) -> None:
     check_output(options)
     if options.annotate_output is not None:
         check_output(options, "annotate_output")
+        if options.output is not None and os.path.samefile(options.output, options.annotate_output):
+            raise InvalidValueError(
+                f"got {options.output!r} as --output and as --annotate-output; wanted two files"
+            )
     from .report_data import Wishes, check_number, collect_data
     from .reporting import Report
     from .rows import read_rows

@@ -29,7 +29,7 @@
   }
 
   const plain = (number) => number.toLocaleString("en");
-  const fixed = (number) => number.toFixed(4).replace("-", "\u2212");
+  const fixed = (number, digits = 4) => number.toFixed(digits).replace("-", "\u2212");
   const signed = (number) => (number < 0 ? "" : "+") + fixed(number);
   const scores = (system) => systems[system][state.score];
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -129,7 +129,7 @@
     const found = [];
     for (let n = Math.ceil(low / step - 1e-9); n * step <= high + 1e-9 * step; n++) found.push(n * step);
     const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-    return found.map((value) => [value, value.toFixed(digits).replace("-", "\u2212")]);
+    return found.map((value) => [value, fixed(value, digits)]);
   }
 
   // Axes, and the functions that lead from values to places.
@@ -189,7 +189,7 @@
     const mx = mean(xs), my = mean(ys);
     let xy = 0, xx = 0, yy = 0;
     xs.forEach((value, i) => { xy += (value - mx) * (ys[i] - my); xx += (value - mx) ** 2; yy += (ys[i] - my) ** 2; });
-    return xx && yy ? `correlation (Pearson) ${(xy / Math.sqrt(xx * yy)).toFixed(2).replace("-", "\u2212")}` : "no correlation: one of them is constant";
+    return xx && yy ? `correlation (Pearson) ${fixed(xy / Math.sqrt(xx * yy), 2)}` : "no correlation: one of them is constant";
   }
 
   function againstLength(system, width) {
@@ -210,7 +210,8 @@
     svg.append(draw("line", { class: "equal", x1: x(range[0]), y1: y(range[0]), x2: x(range[1]), y2: y(range[1]) }));
     const choose = (place) => (value) => { pair[place] = +value; drawCharts(); };
     const options = systems.map((_, i) => [i, shortNames[i]]);
-    return make("figure", {}, make("p", { class: "controls" }, select("Across", options, one, choose(0)), select("Up", options, two, choose(1))),
+    const choices = [select("Across", options, one, choose(0)), select("Up", options, two, choose(1))];
+    return make("figure", {}, make("p", { class: "controls" }, choices),
       make("figcaption", { dir: "auto" }, words), svg);
   }
 
@@ -285,10 +286,11 @@
   function showHead() {
     head.replaceChildren(...columns.map((column) => {
       const sorted = column.key === state.sort;
-      const way = sorted ? (state.down ? "descending" : "ascending") : column.key && "none";
-      return make("span", { role: "columnheader", class: cellClass(column), "aria-sort": way }, column.key
-        ? make("button", { title: column.label, click: () => sortBy(column.key) }, make("bdi", {}, column.label), sorted ? (state.down ? " \u25bc" : " \u25b2") : null)
-        : column.label);
+      const [way, mark] = !sorted ? ["none", null] : state.down ? ["descending", " \u25bc"] : ["ascending", " \u25b2"];
+      const button = () => make("button", { title: column.label, click: () => sortBy(column.key) },
+        make("bdi", {}, column.label), mark);
+      return make("span", { role: "columnheader", class: cellClass(column), "aria-sort": column.key && way },
+        column.key ? button() : column.label);
     }));
   }
 
@@ -319,7 +321,8 @@
     state.rows.sort((a, b) => sign * (values.get(a) - values.get(b)) || a - b);
     state.active = 0;
     grid.scrollTop = 0;
-    count.textContent = state.rows.length === all.length ? `${plain(all.length)} rows` : `${plain(state.rows.length)} of ${plain(all.length)} rows`;
+    const some = state.rows.length < all.length ? `${plain(state.rows.length)} of ` : "";
+    count.textContent = `${some}${plain(all.length)} rows`;
     grid.setAttribute("aria-rowcount", state.rows.length + 1);
     showHead();
     shown = new Map();
@@ -327,7 +330,10 @@
     showRows();
   }
 
-  const rowHeight = () => parseFloat(getComputedStyle(body).getPropertyValue("--row")) * parseFloat(getComputedStyle(document.documentElement).fontSize);
+  function rowHeight() {
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    return rem * parseFloat(getComputedStyle(body).getPropertyValue("--row"));
+  }
 
   // The rows that can be seen, and some around them; the others are room only. Those that were there
   // stay the same elements: a click whose element goes away is lost.
@@ -347,8 +353,10 @@
   }
 
   function tableRow(row, place) {
-    const made = make("div", { class: "row", role: "row", id: `row-${row}`, "aria-rowindex": place + 2, click: () => open(row) },
-      columns.map((column) => make("span", { role: "gridcell", class: cellClass(column) }, column.long ? line(column.long(row)) : column.text(row))));
+    const cells = columns.map((column) => make("span", { role: "gridcell", class: cellClass(column) },
+      column.long ? line(column.long(row)) : column.text(row)));
+    const about = { class: "row", role: "row", id: `row-${row}`, "aria-rowindex": place + 2 };
+    const made = make("div", { ...about, click: () => open(row) }, cells);
     made.style.top = `calc(${place} * var(--row))`;
     return made;
   }
@@ -356,7 +364,9 @@
   function steer(event) {
     if (event.target !== grid || event.ctrlKey || event.altKey || event.metaKey) return;
     const page = Math.max(1, Math.floor(grid.clientHeight / rowHeight()) - 2), { active, rows } = state;
-    const moves = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: rows.length - 1 };
+    const moves = {
+      ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: rows.length - 1,
+    };
     if (event.key in moves) moveTo(moves[event.key]);
     else if ((event.key === "Enter" || event.key === " ") && rows.length) open(rows[active]);
     else return;
@@ -371,21 +381,23 @@
   }
 
   function field(label, key, more) {
-    return make("label", {}, `${label} `, make("input", { name: key, ...more, input: (event) => { wanted[key] = event.target.value; filter(); } }));
+    const input = (event) => { wanted[key] = event.target.value; filter(); };
+    return make("label", {}, `${label} `, make("input", { name: key, ...more, input }));
   }
 
   // The table shows the samples of one bar of a histogram.
   function narrow(system, low, high) {
     state.system = system;
     systemSelect.querySelector("select").value = system;
-    for (const [key, value] of [["low", low], ["high", high]]) wanted[key] = table_.querySelector(`[name=${key}]`).value = value.toFixed(6);
+    for (const [key, value] of [["low", low], ["high", high]]) wanted[key] = samples.querySelector(`[name=${key}]`).value = value.toFixed(6);
     changed();
-    table_.scrollIntoView();
+    samples.scrollIntoView();
   }
 
+  const rowsWith = (note) => [...noted.values()].filter((found) => found.includes(note)).length;
   const noteOptions = [["", "all rows"], ["aligned", `with an alignment (${plain(Object.keys(alignments).length)})`],
-    ...[...new Set([...noted.values()].flat())].sort().map((note) => [note, `${note} (${plain(all.filter((row) => notes(row).includes(note)).length)})`])];
-  const table_ = section("samples", "Samples",
+    ...[...new Set([...noted.values()].flat())].sort().map((note) => [note, `${note} (${plain(rowsWith(note))})`])];
+  const samples = section("samples", "Samples",
     make("p", { class: "controls" }, field("Search the texts", "search", { type: "search" }),
       select("Show", noteOptions, "", (value) => { wanted.note = value; filter(); }),
       field("Score from", "low", { type: "number", step: "any" }), field("to", "high", { type: "number", step: "any" }), count),
@@ -393,7 +405,8 @@
     make("p", {}, "A click or Enter opens a row. Length is in tokens of the prediction, special ones left out. ",
       data.cut ? `Texts longer than ${plain(data.cut)} characters are cut in this table, for it would be too large. ` : "",
       data.left_out ? `The texts are so long that ${plain(data.left_out)} rows have no alignment here. ` : ""));
-  for (const [kind, widths] of [["wide", columns.map((column) => column.width)], ["small", columns.map((column) => column.small).filter(Boolean)]]) {
+  const widthsOf = { wide: columns.map((each) => each.width), small: columns.map((each) => each.small).filter(Boolean) };
+  for (const [kind, widths] of Object.entries(widthsOf)) {
     grid.style.setProperty(`--${kind}`, widths.join(" "));
     const least = widths.map((each) => each.replace(/minmax\((.*?),.*/, "$1")).join(" + ");
     grid.style.setProperty(`--${kind}-least`, `calc(${least} + ${widths.length + 1} * var(--gap))`);
@@ -406,8 +419,10 @@
   const dialog = make("dialog", { "aria-labelledby": "opened", close: () => { showRows(); grid.focus(); },
     click: (event) => { if (event.target === dialog) dialog.close(); },
     keydown: (event) => { if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1); } },
-    make("div", { class: "bar" }, title, make("button", { click: () => step(-1), title: "key k" }, "Previous"),
-      make("button", { click: () => step(1), title: "key j" }, "Next"), make("button", { click: () => dialog.close(), title: "key Escape" }, "Close")), inside);
+    make("div", { class: "bar" }, title,
+      make("button", { click: () => step(-1), title: "key k" }, "Previous"),
+      make("button", { click: () => step(1), title: "key j" }, "Next"),
+      make("button", { click: () => dialog.close(), title: "key Escape" }, "Close")), inside);
 
   let opened = 0;
   function open(row) {
@@ -421,8 +436,9 @@
       known && references[row].length === 1 ? [] : texts("Reference", references[row]),
       systems.map((system, i) => [
         make("h3", {}, name(i)),
-        make("p", {}, Object.entries(LABELS).map(([score, label]) => make("span", { class: "value" }, `${label} `, make("b", {}, fixed(system[score][row])), " ")),
-          (system.notes[row] || []).map((note) => make("span", { class: "doubtful value" }, note, " "))),
+        make("p", { class: "values" }, Object.entries(LABELS).map(([score, label]) =>
+          make("span", {}, `${label} `, make("b", {}, fixed(system[score][row])), " ")),
+          (system.notes[row] || []).map((note) => make("span", { class: "doubtful" }, note, " "))),
         known ? aligned(known[i], references[row].length > 1) : whole(system.predictions[row]),
       ]),
       known ? [] : make("p", { class: "hint" }, "Which token matches which is not stored for this row; ",
@@ -447,13 +463,15 @@
       const words = [wordsOf(pair.pred), wordsOf(pair.target)];
       const sides = [["Prediction", "precision", pair.pred], ["Reference", "recall", pair.target]];
       return make("div", { class: "pair" },
-        several ? make("p", {}, `Reference ${pair.reference + 1}` + (pair.gives.length ? ` gives ${pair.gives.join(", ")}` : " gives no score")) : null,
+        several ? make("p", {}, `Reference ${pair.reference + 1} gives ${pair.gives.join(", ") || "no score"}`) : null,
         sides.map(([label, score, side], i) => {
-          const said = pair[score] === null ? "nothing to score" : `${score} ${fixed(pair[score])}${data.rescaled ? " before rescaling" : ""}`;
+          const scale = data.rescaled ? " before rescaling" : "";
+          const said = pair[score] === null ? "nothing to score" : `${score} ${fixed(pair[score])}${scale}`;
           return [make("p", {}, make("small", {}, `${label} (${said}${side.lost ? `, tokens cut off: ${side.lost}` : ""})`)),
             make("p", { class: "text", dir: "auto" }, side.parts.map((part) => stretch(part, words[i], words[1 - i], score)))];
         }),
-        make("output", { "aria-live": "polite" }, `cosines from ${pair.floor.toFixed(2).replace("-", "\u2212")} (orange) to 1 (blue); point at a token to see its match`));
+        make("output", { "aria-live": "polite" },
+          `cosines from ${fixed(pair.floor, 2)} (orange) to 1 (blue); point at a token to see its match`));
     }));
   }
 
@@ -464,13 +482,15 @@
     const [text, level, added] = part, tokens = tokensOf(part);
     if (part.length === 1) return text;
     if (level === "cut") return make("span", { class: "cut", title: "beyond what the encoder was given" }, text);
-    const isolated = (word) => (word ? `\u2068${word}\u2069` : "\u2423");
-    const said = tokens.map(([place, match, cosine, weight, adds]) => (cosine === undefined
-      ? `${isolated(own.get(place))}: ${match ? "special, has no weight" : "not scored"}`
-      : `${isolated(own.get(place))} \u2192 ${isolated(other.get(match))}: cosine ${fixed(cosine)}, weight ${weight}, adds ${fixed(adds)} to ${score}`));
+    const word = (words, place) => (words.get(place) ? `\u2068${words.get(place)}\u2069` : "\u2423");
+    const said = tokens.map(([place, match, cosine, weight, adds]) => `${word(own, place)}` + (cosine === undefined
+      ? `: ${match ? "special, has no weight" : "not scored"}`
+      : ` \u2192 ${word(other, match)}: cosine ${fixed(cosine)}, weight ${weight}, adds ${fixed(adds)} to ${score}`));
     const matches = tokens.filter((token) => token.length > 2).map((token) => token[1]);
-    return make(added ? "bdi" : "span", { tabindex: 0, class: level === null ? null : `s${level}`, "data-i": tokens.map(([place]) => place).join(" "),
-      "data-m": [...new Set(matches)].join(" ") || null, title: said.join("\n") }, text || "\u2423");
+    return make(added ? "bdi" : "span", {
+      tabindex: 0, title: said.join("\n"), class: level === null ? null : `s${level}`,
+      "data-i": tokens.map(([place]) => place).join(" "), "data-m": [...new Set(matches)].join(" ") || null,
+    }, text || "\u2423");
   }
 
   // ------------------------------------------------------------ the page
@@ -483,8 +503,9 @@
 
   const systemSelect = select("System", systems.map((_, i) => [i, shortNames[i]]), 0, (value) => { state.system = +value; changed(); });
   const choices = make("p", { class: "controls chosen" },
-    select("Score", Object.entries(LABELS), "f1", (value) => { state.score = value; changed(); }), systems.length > 1 ? systemSelect : null);
-  document.getElementById("report").replaceChildren(summary(), choices, table_,
+    select("Score", Object.entries(LABELS), "f1", (value) => { state.score = value; changed(); }),
+    systems.length > 1 ? systemSelect : null);
+  document.getElementById("report").replaceChildren(summary(), choices, samples,
     section("extremes", "Worst and best", extremes), section("charts", "Charts", charts), noticed(), limits(), dialog);
   listExtremes();
   filter();
