@@ -168,14 +168,8 @@ def visit(driver: Any, tmp_path: Path) -> Iterator[Open]:
         driver.get(path.as_uri())
         # Charts come after the rest has been painted.
         driver.execute_async_script(
-<<<<<<< HEAD
-            "const wait = () => document.querySelector('.dot') ? arguments[0]() : setTimeout(wait, "
-            "20);"
-            "wait();"
-=======
             "const done = arguments[0], { body } = document;"
             "(function wait() { body.querySelector('.dot') ? done() : setTimeout(wait, 20); })();"
->>>>>>> report/report
         )
         opened.append(Browser(driver, path))
         return opened[-1]
