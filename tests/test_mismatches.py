@@ -23,7 +23,8 @@ from bertscore_tm.numerals import find_numbers
     [
         *((text, 12000) for text in (
             "12,000", "12 000", "12\u00a0000", "12.000", "12'000", "12 thousand", "12k",
-            "twelve thousand", "१२०००", "१२,०००", "١٢٬٠٠٠", "１２０００", "1.2万", "1万2千", "12 тысяч",
+            "twelve thousand", "१२०००", "१२,०००", "١٢٬٠٠٠", "１２０００", "1.2万", "1万2千",
+            "12 тысяч",
         )),
         *((text, 1_500_000) for text in (
             "1.5 million", "1,500,000", "1.500.000", "15,00,000", "one and a half million", "1.5m",
@@ -31,7 +32,8 @@ from bertscore_tm.numerals import find_numbers
         )),
         ("one hundred and five", 105), ("twenty-one", 21), ("two dozen", 24), ("3.14", "3.14"),
         ("nineteen ninety-nine", 1999), ("half a million", 500_000), ("2½", "2.5"), ("0,5", "0.5"),
-        ("١٢٫٥", "12.5"), ("-5", -5), ("21st", 21), ("third", 3), ("the first", 1), ("3億", 300_000_000),
+        ("١٢٫٥", "12.5"), ("-5", -5), ("21st", 21), ("third", 3), ("the first", 1),
+        ("3億", 300_000_000),
         ("1,234.56", "1234.56"), ("1.234,56", "1234.56"), ("nine hundred thousand", 900_000),
     ],
 )  # fmt: skip
@@ -42,7 +44,8 @@ def test_a_number_is_read_in_every_script(text: str, value: int | str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["hundreds of them", "several hundred", "a few thousand", "no one", "one of them", "B12", "MH370",
+    ["hundreds of them", "several hundred", "a few thousand", "no one", "one of them", "B12",
+     "MH370",
      "COVID-19", "a second later", "one third of it", "for the first time", "a couple of dozen"],
 )  # fmt: skip
 def test_what_states_no_number(text: str) -> None:
