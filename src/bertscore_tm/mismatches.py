@@ -79,10 +79,11 @@ def _of_all(flags: list[bool | None]) -> bool | None:
 
 
 def _flags(candidate: str, reference: str, code: str | None) -> Flags:
+    words = code in (None, "en", "en-sci")  # what looks like one is one in most languages
     if code is None and (is_english(candidate) or is_english(reference)):
         code = "en"
     rules = RULES.get("en" if code == "en-sci" else code or "")
-    flags: Flags = {"number": numbers_differ(candidate, reference, rules is not None)}
+    flags: Flags = {"number": numbers_differ(candidate, reference, words)}
     for kind in KINDS[1:]:
         flags[kind] = None if rules is None else getattr(rules, kind)(candidate, reference)
     return flags

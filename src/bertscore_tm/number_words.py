@@ -132,6 +132,8 @@ def _counts(tokens: list[_Token], first: int, after: int, found: Word) -> bool:
     word, before, behind = tokens[first].word, _word(tokens, first - 1, False), _word(tokens, after)
     if not tokens[first].joined:
         before = ""
+    if before == "of" and _word(tokens, first - 2, False) in _VAGUE:
+        return False
     if before in _VAGUE or behind in ("thirds", "quarters", "fifths", "half", "third", "quarter"):
         return False
     if after - first > 1:

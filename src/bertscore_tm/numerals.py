@@ -23,7 +23,7 @@ _SCALES = {
     **{"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9},
     **{"trillion": 10**12, "milliard": 10**9, "dozen": 12, "lakh": 10**5, "crore": 10**7},
     **{"mln": 10**6, "mio": 10**6, "mrd": 10**9, "mlrd": 10**9, "bln": 10**9, "trn": 10**12},
-    **{"k": 10**3, "mn": 10**6, "bn": 10**9, "tn": 10**12, "m": 10**6},
+    **{"b": 10**9, "k": 10**3, "mn": 10**6, "bn": 10**9, "tn": 10**12, "m": 10**6},
     **{"百": 100, "千": 10**3, "万": 10**4, "萬": 10**4, "만": 10**4},
     **{"億": 10**8, "亿": 10**8, "억": 10**8, "兆": 10**12, "조": 10**12},
 }
@@ -45,7 +45,7 @@ _AFTER = re.compile(
     r"|(?P<ordinal>(?:st|nd|rd|th)\b|[ºª°](?=\s?[A-Za-z]))"
     r"|(?P<decade>['’]?s\b)"
     r"|[\s-]?(?P<scale>hundred|thousand|milliard|[mb]illion|trillion|dozen|lakh|crore)s?\b"
-    r"|(?P<short>k|mn?|bn|tn)\b|\s?(?P<mark>mln|mio|mrd|ml?rd|bln|trn)\b\.?"
+    r"|(?P<short>k|mn?|bn?|tn)\b|\s?(?P<mark>mln|mio|mrd|ml?rd|bln|trn)\b\.?"
     r"|[\s-]?(?P<foreign>" + "|".join(_FOREIGN) + r")\b"
     r"|(?P<cjk>[百千万萬億亿兆만억조])",
     re.IGNORECASE,
@@ -61,6 +61,8 @@ _ROUGH_BEFORE = re.compile(
     r"(?:more|less|fewer|greater) than|up to|at least|close to)\s(?:the\s)?[$€£¥]?$",
     re.IGNORECASE,
 )
+# "1. Aspirin 2. Rest": numbers of items.
+_ITEM, _ITEM_END = re.compile(r"(?:^|[.:;,)]\s+)$"), re.compile(r"[.)]\s+[^\W\d]")
 # "EUR5", "4x200": what stands before is no part of a name.
 _MONEY_OR_TIMES = re.compile(r"(?:^|[^A-Z])[A-Z]{3}$|\d[x×]$")
 # Units of one size in other numbers: an inch is 2.54 centimetres.
@@ -168,6 +170,8 @@ def _in_digits(text: str) -> Iterator[Number]:
     while match := _RUN.search(text, place):
         place = match.end()
         if _within_a_name(text, match.start()):
+            continue
+        if _ITEM.search(text[: match.start()][-3:]) and _ITEM_END.match(text, match.end()):
             continue
         for start, end, values in _readings(match):
             number = _with_surroundings(text, start, end, values)
@@ -285,7 +289,7 @@ def _after(values: set[Decimal], after: re.Match[str]) -> tuple[set[Decimal], se
     name = (after["scale"] or after["short"] or after["mark"] or after["cjk"] or "").lower()
     scale = _SCALES[name] if name else _foreign_scale(after["foreign"])
     scaled = {value * scale for value in values}
-    return (scaled | values if name == "m" else scaled), {"plain"}  # 5m: metres, too
+    return (scaled | values if name in ("m", "b") else scaled), {"plain"}  # 5m: metres, too
 
 
 def _foreign_scale(word: str) -> int:
