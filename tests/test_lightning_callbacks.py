@@ -16,7 +16,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 
 from bertscore_tm import BERTScore, IdfTable, bert_score
 from bertscore_tm.errors import InvalidTypeError, InvalidValueError
-from bertscore_tm.lightning import Layers, Samples, ScoreTable
+from bertscore_tm.lightning import BestReport, Layers, Samples, ScoreTable
 from bertscore_tm.lightning.steps import make_like, texts_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice
@@ -250,3 +250,48 @@ def test_what_will_not_do_is_said_at_once(minilm: str) -> None:
         Samples(BERTScore(minilm, [2, 3]))
     with pytest.raises(InvalidValueError, match="7"):
         Layers(BERTScore(minilm), layers=7)
+
+
+@pytest.mark.parametrize("epochs, best", [([PREDS, GOOD], 1), ([GOOD, PREDS], 0)])
+def test_the_report_is_that_of_the_best_epoch(
+    epochs: Any, best: int, metric: BERTScore, tmp_path: Path, minilm: str
+) -> None:
+    parts = Samples(metric, tmp_path), BestReport()
+    trainer(tmp_path, *parts).fit(Parrot(metric, epochs, with_ids))
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"epoch 00{best}" in html
+    wanted = float(bert_score(GOOD, TARGETS, minilm, 6)["f1"].mean())
+    assert f"val_bertscore {wanted:.4f}" in html
+    assert "source 3" in html
+
+
+def test_the_lowest_may_be_the_best(metric: BERTScore, tmp_path: Path) -> None:
+    parts = Samples(metric, tmp_path), BestReport(mode="min", alignments=2)
+    trainer(tmp_path, *parts).fit(Parrot(metric, [PREDS, GOOD]))
+    assert "epoch 000" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_report_over_a_resumed_run(metric: BERTScore, tmp_path: Path, capsys: Any) -> None:
+    def parts(folder: Path) -> list[Any]:
+        kept = ModelCheckpoint(tmp_path / "kept", save_last=True)
+        return [Samples(metric, folder), BestReport(), kept]
+
+    options = {"enable_checkpointing": True}
+    trainer(tmp_path, *parts(tmp_path / "a"), epochs=1, **options).fit(Parrot(metric, [GOOD]))
+    last = tmp_path / "kept" / "last.ckpt"
+    again = parts(tmp_path / "b")
+    trainer(tmp_path, *again, **options).fit(Parrot(metric, [GOOD, PREDS]), ckpt_path=last)
+    assert "epoch 000" in (tmp_path / "b" / "report.html").read_text(encoding="utf-8")
+    (tmp_path / "a" / "predictions" / "epoch_000.jsonl").unlink()
+    gone = parts(tmp_path / "c")
+    trainer(tmp_path, *gone, **options).fit(Parrot(metric, [GOOD, PREDS]), ckpt_path=last)
+    assert not (tmp_path / "c" / "report.html").exists()
+    assert "with the texts of the best epoch, is not there." in capsys.readouterr().out
+
+
+def test_reports_that_cannot_be(metric: BERTScore, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="got BestReport without Samples, whose texts it"):
+        trainer(tmp_path, BestReport()).fit(Parrot(metric, [PREDS]))
+    parts = Samples(metric, tmp_path), BestReport("val_loss")
+    with pytest.raises(InvalidValueError, match="got no 'val_loss' from the module, which logs"):
+        trainer(tmp_path, *parts, epochs=1).fit(Parrot(metric, [PREDS]))

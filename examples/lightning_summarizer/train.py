@@ -57,6 +57,9 @@ def run(cfg: DictConfig) -> float | None:
         trainer.test(module, data, ckpt_path=weights, verbose=not table)
     if trainer.is_global_zero:
         print(f"\n{run_report(cfg.paths.output_dir, began - 1)}", flush=True)
+        page = Path(cfg.paths.output_dir) / "report.html"
+        if page.is_file():
+            print(f"Report of the best epoch: {page}", flush=True)
     return best if best is not None else _value(cfg, trainer, table)
 
 

@@ -12,6 +12,8 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from bertscore_tm import BERTScoreError
+
 from .groups import groups, settings_of
 
 _PLUGINS = {
@@ -33,6 +35,7 @@ class JobFailed(Exception):
 # What ends as one line, wherever it happens. Other errors are bugs and show where they come from.
 EXPECTED = (
     SettingError,
+    BERTScoreError,
     HydraException,
     OmegaConfBaseException,
     MisconfigurationException,

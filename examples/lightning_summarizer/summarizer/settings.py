@@ -90,6 +90,7 @@ _TRAINING: dict[str, Rule] = {
     "trainer.max_epochs": _EPOCHS,
     "callbacks.score_table.columns": each_of(*VALIDATED),
     "callbacks.samples.most": _COUNT,
+    "callbacks.report.alignments": whole(0),
     "callbacks.early_stopping.patience": whole(0),
     "callbacks.*.monitor": optional(one_of(*VALIDATED, "train_loss")),
     "callbacks.*.mode": one_of("min", "max"),

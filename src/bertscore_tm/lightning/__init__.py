@@ -12,6 +12,7 @@ repeats count once):
         return {"preds": preds, "targets": batch["targets"]}
 """
 
+from .best_report import BestReport
 from .layers import NOTE, Layers
 from .samples import Samples
 from .score_table import ScoreTable
@@ -23,6 +24,7 @@ __all__ = [
     "SCORES",
     "SIGNATURE",
     "TEST",
+    "BestReport",
     "Layers",
     "Samples",
     "ScoreTable",

@@ -16,7 +16,7 @@ from ..explaining import explain
 from ..idf import IdfTable
 from ..metric import BERTScore
 from ..plotting import histogram
-from .steps import Maker, make_like, texts_of
+from .steps import Maker, make_like, settings_of, texts_of
 from .tables import folder_of, judged_epoch
 
 _SCORES = ("f1", "precision", "recall")
@@ -127,9 +127,7 @@ class Samples(Callback):
 
     def _draw(self, experiment: Any, title: str, ranked: list[dict[str, Any]], step: int) -> None:
         """The spread of the scores, and how the worst of them came about."""
-        settings = self.scores.settings.changed()
-        for name in ("score", "reduction"):
-            settings.pop(name, None)
+        settings = settings_of(self.scores)
         if settings.get("idf") is True:  # the weights are those of all references
             references = [text for row in ranked for text in row["target"]]
             settings["idf"] = IdfTable.fit(references, self.scores.encoder)

@@ -71,3 +71,9 @@ def make_like(maker: Maker, **changes: Any) -> BERTScore:
             'functools.partial(BERTScore, "minilm")'
         )
     return made
+
+
+def settings_of(metric: BERTScore) -> dict[str, Any]:
+    """What `explain` and `report` need to score as a metric does: they give all three scores."""
+    changed = metric.settings.changed()
+    return {name: value for name, value in changed.items() if name not in ("score", "reduction")}
