@@ -15,11 +15,12 @@ from torch import Tensor
 
 from .audit_results import Audit, Bias, Noticed
 from .checks import as_index, one_of, spelled
-from .damages import DAMAGES, damage, name_swap, replace_words, swap_gender
+from .damages import DAMAGES, damage, name_swap, replace_words
 from .diagnosis import collect_facts
 from .english_words import is_english
 from .errors import InvalidTypeError, InvalidValueError
 from .functional import refuse_options
+from .gender import swap_gender
 from .languages import language_code
 from .machine import usable_device
 from .mismatches import KINDS, find_mismatches
