@@ -14,7 +14,8 @@ import pytest
 from bertscore_tm import BERTScoreError, IdfTable, audit, bert_score, find_mismatches
 from bertscore_tm.audit_results import ADVICE, Noticed
 from bertscore_tm.cli import main
-from bertscore_tm.damages import DAMAGES, damage, swap_gender
+from bertscore_tm.damages import DAMAGES, damage
+from bertscore_tm.gender import swap_gender
 from bertscore_tm.huggingface import HuggingFaceEncoder
 
 Tiny = Callable[[str], str]
@@ -75,7 +76,9 @@ def test_a_damage_changes_what_it_is_about_and_nothing_else(seed: int) -> None:
     assert sum(a != b for a, b in zip(name.split(), TEXT.split())) == 1
     words = repeated.split()
     assert len(words) == len(TEXT.split()) + 6
-    assert any(words[i : i + 3] == words[i + 3 : i + 6] == words[i + 6 : i + 9] for i in range(9))
+    assert any(
+        words[i : i + 3] == words[i + 3 : i + 6] == words[i + 6 : i + 9] for i in range(len(words))
+    )
 
 
 def test_digits_stay_in_their_script() -> None:

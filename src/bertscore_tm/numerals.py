@@ -13,6 +13,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
 from .number_words import Word, is_vague, word_numbers
+from .units import unit_at
 
 _SPACES = " \u00a0\u2009\u202f"
 # Digits of any script, cut by signs of grouping or of decimals; spaces only before three digits.
@@ -65,18 +66,6 @@ _ROUGH_BEFORE = re.compile(
 _ITEM, _ITEM_END = re.compile(r"(?:^|[.:;,)]\s+)$"), re.compile(r"[.)]\s+[^\W\d]")
 # "EUR5", "4x200": what stands before is no part of a name.
 _MONEY_OR_TIMES = re.compile(r"(?:^|[^A-Z])[A-Z]{3}$|\d[x×]$")
-# Units of one size in other numbers: an inch is 2.54 centimetres.
-_UNIT = re.compile(
-    r"[\s-]?(?:(?P<inch>inch(?:es)?)|(?P<foot>f(?:oo|ee)?t)|(?P<yard>yards?)|(?P<mile>miles?)|"
-    r"(?P<cm>cm|centimet(?:er|re)s?)|(?P<m>m|met(?:er|re)s?)|(?P<km>km|kilomet(?:er|re)s?)|"
-    r"(?P<mm>mm|millimet(?:er|re)s?)|(?P<kg>kg|kilo(?:gram)?s?)|(?P<pound>lbs?|pounds)|"
-    r"(?P<g>g|grams?)|(?P<ounce>oz|ounces?)|(?P<ton>tons?)|(?P<tonne>tonnes?)|"
-    r"(?P<mph>mph)|(?P<kmh>km/h|kph)|"
-    r"(?P<f>°\s?f|degrees fahrenheit)|(?P<c>°\s?c|degrees celsius)|"
-    r"(?P<fold>fold)|(?P<hour>hours?)|(?P<minute>minutes?|mins?)|(?P<day>days?)|(?P<week>weeks?)|"
-    r"(?P<month>months?)|(?P<year>years?)|(?P<second>seconds?))\b",
-    re.IGNORECASE,
-)
 _FRACTION = re.compile(r"\s?([¼½¾⅓⅔⅛⅜⅝⅞])")
 
 
@@ -144,13 +133,8 @@ def find_numbers(text: str, words: bool = True) -> list[Number]:
             text[word.start - 2 : word.start - 1].isdecimal()  # a million after digits of a code
         ):
             found.append(_from_word(text, word))
-    found = [n._replace(unit=_unit(text, n.end)) for n in found]
+    found = [n._replace(unit=unit_at(text, n.end)) for n in found]
     return sorted(found, key=lambda n: n.start)
-
-
-def _unit(text: str, end: int) -> str:
-    unit = _UNIT.match(text, end)
-    return next((name for name, part in (unit.groupdict() if unit else {}).items() if part), "")
 
 
 def _from_word(text: str, word: Word) -> Number:
