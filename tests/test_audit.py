@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -241,6 +244,18 @@ def test_errors_of_the_command(
 ) -> None:
     assert main(["audit", *arguments, "-m", tiny("bert"), "-n", "2"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_blocks_of_the_page(minilm: str) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "audit.md").read_text("utf-8")
+    first, second = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(first, "audit.md", "exec"), {})
+        exec(compile(second, "audit.md", "exec"), {})
+    flags, best = printed.getvalue().splitlines()
+    assert f"# {flags}" in first
+    assert best in second
 
 
 def test_chance_is_the_only_source_of_chance() -> None:
