@@ -80,7 +80,7 @@ def score_matrix(
         >>> from bertscore_tm import score_matrix
         >>> scores = score_matrix(["a dog", "rain"], ["a cat", "rain fell"], "minilm", 6)
         >>> [[round(value, 4) for value in row] for row in scores["f1"].tolist()]
-        [[0.6034, 0.1936], [0.2158, 0.8114]]
+        [[0.6034, 0.1536], [0.1406, 0.8114]]
     """
     refuse_options(options, "score_matrix, which returns all three scores of each pair")
     sides = _texts(candidates, "candidates"), _texts(references, "references")
