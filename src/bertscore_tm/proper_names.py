@@ -162,9 +162,10 @@ def names_differ(candidate: str, reference: str) -> bool | None:
     names = find_names(candidate, inner[1]), find_names(reference, inner[0])
     if names[0] is None or names[1] is None:
         return None
-    low = [[word.low for word in words_of(text)] for text in (candidate, reference)]
-    mine = _lacking(names[0], low[1])
-    theirs = _lacking(names[1], low[0])
+    words = [words_of(text) for text in (candidate, reference)]
+    low = [[word.low for word in side] for side in words]
+    mine = _lacking(names[0], words[1])
+    theirs = _lacking(names[1], words[0])
     if not (mine and theirs):
         return False
     for kind in ("day", "month"):
@@ -183,14 +184,16 @@ def _inner(text: str) -> set[str]:
     return {_bare(name.text.lower()) for name in find_names(text) or ()}
 
 
-def _lacking(names: list[Name], low: list[str]) -> list[Name]:
-    """The names that no word of another text may stand for."""
-    others = {_bare(word) for word in low}
-    initials = "".join(word[0] for word in low)
+def _lacking(names: list[Name], words: list[Word]) -> list[Name]:
+    """The names that no word of another text may stand for; in small letters only the same."""
+    low = {_bare(word.low) for word in words}
+    capital = {_bare(word.low) for word in words if word.text[0].isupper()}
+    initials = "".join(word.low[0] for word in words)
     return [
         name
         for name in names
-        if not any(same_name(name.text.lower(), other) for other in others)
+        if name.text.lower() not in low
+        and not any(same_name(name.text.lower(), other) for other in capital)
         and not (name.text.isupper() and name.text.lower() in initials)
     ]
 
