@@ -18,7 +18,7 @@ demo test test-slow test-browser test-oldest test-transformers4 bench fuzz: expo
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # one environment: two installs at once would break it
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow test-browser test-hub test-oldest test-transformers4 bench fuzz lint format clean distclean
+.PHONY: help setup demo test test-slow test-browser test-hub test-oldest test-transformers4 bench docs fuzz lint format clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,12 @@ test-transformers4: $(FOUR)/dev.stamp ## Run the quick tests with the last trans
 
 bench: $(VENV)/dev.stamp ## Measure beside bert-score and torchmetrics; writes benchmarks/RESULTS.md (BENCH_ARGS="--pairs 300")
 	$(BIN)/python benchmarks/bench.py $(BENCH_ARGS)
+
+docs: $(VENV)/dev.stamp ## Build the pages as a site into build/site; links are checked
+	@$(BIN)/python -c 'import material, mkdocstrings' 2> /dev/null || $(PIP_INSTALL) --editable '.[docs]'
+	rm -rf build/pages && mkdir -p build/pages
+	cp -r README.md CONTRIBUTING.md CHANGELOG.md NOTICE docs benchmarks examples build/pages
+	$(BIN)/python -m mkdocs build --quiet
 
 fuzz: $(VENV)/dev.stamp ## Fuzz what reads files and texts of others, five minutes (FUZZ_ARGS="-runs=100000")
 	@$(BIN)/python -c 'import atheris' 2> /dev/null || $(PIP_INSTALL) atheris

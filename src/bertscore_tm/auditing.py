@@ -84,7 +84,7 @@ def audit(
         InvalidTypeError: if something is no text, or an argument has the wrong type.
         InvalidValueError: if the numbers of rows differ, there are no rows, or several layers.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import audit
         >>> found = audit(["She sold 12 cars."], ["She did sell 12 cars."], None, "minilm", 6)
         >>> {each.kind: each.texts for each in found.noticed if each.texts}

@@ -67,7 +67,7 @@ def explain(
         InvalidValueError: if there are no references or several layers, or an option or a device
             does not exist.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import explain
         >>> alignment = explain("a dog", "a cat", "minilm", 6)
         >>> dog = alignment.pred.tokens[2]

@@ -58,7 +58,7 @@ def bert_score(
         InvalidTypeError: if something is no text, or an argument has the wrong type.
         InvalidValueError: if the numbers of rows differ, or an option or a device does not exist.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import bert_score
         >>> scores = bert_score(["a dog", "rain"], ["a cat", "rain fell"], "minilm", 6)
         >>> [round(value, 4) for value in scores["f1"].tolist()]

@@ -76,7 +76,7 @@ def score_matrix(
         InvalidTypeError: if something is no text, or an argument has the wrong type.
         InvalidValueError: if an option or a device does not exist.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import score_matrix
         >>> scores = score_matrix(["a dog", "rain"], ["a cat", "rain fell"], "minilm", 6)
         >>> [[round(value, 4) for value in row] for row in scores["f1"].tolist()]

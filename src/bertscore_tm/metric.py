@@ -42,7 +42,7 @@ class BERTScore(SampleStates):
         warns: whether ``compute`` warns of trouble in the data. Set it to False where another
             metric sees the same texts and has said it.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import BERTScore
         >>> metric = BERTScore("minilm", 6)
         >>> metric.update(["a dog", "rain"], ["a cat", "rain fell"])

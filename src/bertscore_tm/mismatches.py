@@ -56,7 +56,7 @@ def find_mismatches(
         InvalidTypeError: if something is no text.
         InvalidValueError: if there are no references, or no such language.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import find_mismatches
         >>> find_mismatches("She did not sell 1,200 cars.", "He did not sell twelve hundred cars.")
         {'number': False, 'negation': False, 'name': False, 'gender': True}

@@ -125,7 +125,7 @@ def report(
         InvalidValueError: if the numbers of rows differ, there are none or several layers, or an
             option or a device does not exist.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import report
         >>> found = report({"new": ["a dog"], "old": ["rain"]}, ["a cat"], "minilm", 6)
         >>> [round(system["mean"]["f1"], 4) for system in found.to_dict()["systems"]]

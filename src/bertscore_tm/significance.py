@@ -156,7 +156,7 @@ def compare(
         InvalidValueError: if there are fewer than two systems or two samples, the numbers of
             samples differ, a score is not finite, or an argument is out of its range.
 
-    Example:
+    Examples:
         >>> from bertscore_tm import compare
         >>> found = compare({"a": [0.9, 0.8, 0.7, 0.9], "b": [0.7, 0.7, 0.7, 0.8]}).differences[0]
         >>> round(found.difference, 3), found.wins, found.ties, found.randomisation_p

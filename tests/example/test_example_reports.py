@@ -48,7 +48,7 @@ def test_the_report_names_best_epoch_a_text_and_the_files(tmp_path: Path) -> Non
     report = run_report(tmp_path, since=2)
     assert report.startswith("epoch  bertscore  rougeL\n    0     0.1000  0.2000\n")
     assert "\n(bertscore is f1)\n" in report
-    moved = "bertscore (0.1000 to 0.3000) rose; rougeL (0.2000 to 0.1000) fell."
+    moved = "bertscore rose; rougeL fell."
     assert f"\nBest epoch: 1 (bertscore 0.3000)\nFrom epoch 0 to it: {moved}\n" in report
     sample = [
         "A text of middling score (predictions/epoch_001.jsonl, id 1):",

@@ -119,7 +119,7 @@ def _moved(first: Row, best: Row) -> list[str]:
         before, after = (float(row.get(f"val_{name}") or "nan") for row in (first, best))
         if name != "epoch" and not math.isnan(before - after):
             word = "did not move" if before == after else "rose" if after > before else "fell"
-            moves[word].append(f"{name} ({before:.4f} to {after:.4f})")
+            moves[word].append(name)
     said = [f"{', '.join(names)} {word}" for word, names in moves.items() if names]
     return [f"From epoch {first['epoch']} to it: {'; '.join(said)}."]
 

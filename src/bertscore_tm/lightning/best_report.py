@@ -74,11 +74,12 @@ class BestReport(Callback):
             pl_module.print(f"No report: {file}, with the texts of the best epoch, is not there.")
             return
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        name = file.stem.replace("_", " ")  # "epoch 003"
         page = report(
-            {file.stem.replace("_", " "): [row["prediction"] for row in rows]},
+            {name: [row["prediction"] for row in rows]},
             [row["target"] for row in rows],
             sources=[row["source"] for row in rows] if "source" in rows[0] else None,
-            title=f"{self.monitor} {self.best:.4f}",
+            title=f"{name}: {self.monitor} {self.best:.4f}",
             alignments=self.alignments,
             device=str(pl_module.device),
             **settings_of(samples.scores),
