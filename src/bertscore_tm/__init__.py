@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .auditing import audit
     from .baseline import Baseline
     from .collection import bert_score_collection
+    from .columns import ScoreColumns
     from .correlating import Correlation, correlate
     from .encoder import Encoder, Tokens, Window
     from .errors import BERTScoreError, BERTScoreWarning
@@ -49,6 +50,7 @@ _HOMES = {
     "HuggingFaceEncoder": "huggingface",
     "IdfTable": "idf",
     "Report": "reporting",
+    "ScoreColumns": "columns",
     "Settings": "settings",
     "Tokenizer": "tokenizing",
     "Tokens": "encoder",
@@ -80,6 +82,7 @@ __all__ = [
     "HuggingFaceEncoder",
     "IdfTable",
     "Report",
+    "ScoreColumns",
     "Settings",
     "Tokenizer",
     "Tokens",

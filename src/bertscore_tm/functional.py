@@ -96,3 +96,28 @@ def match_and_score(pipeline: Pipeline, rows: Rows, device: torch.device) -> Sco
         answer = pipeline.answer(pipeline.finish(scores), None, "none")
     assert isinstance(answer, dict)
     return answer, matched, frequencies
+
+
+def score_block(
+    pipeline: Pipeline,
+    rows: Rows,
+    device: torch.device,
+    frequencies: DocumentFrequencies | None = None,
+) -> tuple[dict[str, Tensor], int, list[int]]:
+    """The scores of some rows of many, without a warning of what is wrong with them.
+
+    Args:
+        pipeline: the settings at work.
+        rows: the rows.
+        device: where to compute.
+        frequencies: those of all rows, for a weighting that needs them.
+
+    Returns:
+        The scores, as `bert_score` gives them, the number of rows with nothing to score, and the
+        sums of `diagnosis.COUNTS`.
+    """
+    with torch.no_grad():
+        scores, counts = pipeline.score(pipeline.match(rows, device), frequencies)
+        answer = pipeline.answer(pipeline.finish(scores), None, "none")
+    assert isinstance(answer, dict)
+    return answer, int((scores[:, 0, 0] == EMPTY).sum()), counts.sum(0).tolist()

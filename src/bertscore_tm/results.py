@@ -59,10 +59,14 @@ class Samples:
     Attributes:
         texts: also its texts.
         worst_first: in the order of F1 (of the first layer), not in that of the files.
+        before: rows that stand before the first of these.
+        most: references that any row has, those that are not here included.
     """
 
     texts: bool = False
     worst_first: bool = False
+    before: int = 0
+    most: int = 1
 
     def rows(self, system: System) -> list[int]:
         """In which order, counted from 0."""
@@ -117,7 +121,7 @@ def _scores(values: dict[str, float]) -> str:
     return "  ".join(f"{name} {values[key]:.6f}" for name, key in zip(names, SCORE_NAMES))
 
 
-def _records(
+def records_of(
     systems: Sequence[System], signature: str, samples: Samples | None
 ) -> list[dict[str, Any]]:
     """A record for each system, or for each sample."""
@@ -128,11 +132,12 @@ def _records(
             records.append({**name, **system.means(), **end})
             continue
         columns = {key: column.tolist() for key, column in system.scores.items()}
-        most = max(map(len, system.references))
+        most = max(samples.most, *map(len, system.references))
         for row in samples.rows(system):
             values = {key: column[row] for key, column in columns.items()}
             texts = _texts(system, row, most) if samples.texts else {}
-            records.append({**name, "row": row + 1, **values, **system.flags(row), **texts, **end})
+            number = samples.before + row + 1
+            records.append({**name, "row": number, **values, **system.flags(row), **texts, **end})
     return records
 
 
@@ -147,7 +152,7 @@ def _as_csv(
     systems: Sequence[System], signature: str, samples: Samples | None, delimiter: str = ","
 ) -> str:
     """A header, and a line for each record."""
-    records = _records(systems, signature, samples)
+    records = records_of(systems, signature, samples)
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
     writer.writerow(records[0])
@@ -170,7 +175,7 @@ def _as_tsv(systems: Sequence[System], signature: str, samples: Samples | None) 
 
 def _as_jsonl(systems: Sequence[System], signature: str, samples: Samples | None) -> str:
     """An object a line; of those of a table. ASCII: nothing commands a terminal."""
-    return "".join(json.dumps(each) + "\n" for each in _records(systems, signature, samples))
+    return "".join(json.dumps(each) + "\n" for each in records_of(systems, signature, samples))
 
 
 def _as_json(systems: Sequence[System], signature: str, samples: Samples | None) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from .data_flags import add_data_flags, read_data
+from .errors import InvalidValueError
 from .flags import add_device_flag, add_setting_flags, pipeline_of
 from .output import add_output_flag, check_output, format_of, write_output
 from .results import FORMATS, Samples, System
@@ -46,10 +48,29 @@ def _add_output_flags(group: Any) -> None:
         "--format", choices=tuple(FORMATS), help="default: what --output ends in, else text"
     )
     add_output_flag(group)
+    group.add_argument(
+        "--stream",
+        action="store_true",
+        help="files of any size, also .parquet: each prediction is written to --output (.tsv, "
+        ".csv, .jsonl, .parquet) as it is scored; under torchrun by all its processes",
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="as --stream; go on where a job was ended"
+    )
+    group.add_argument(
+        "--block-rows", type=int, metavar="N", help="rows of a part of a streamed job (4096)"
+    )
     group.add_argument("--quiet", action="store_true", help="no progress bar, even on a terminal")
 
 
 def _score(options: argparse.Namespace) -> None:
+    if options.stream or options.resume:
+        from .job_command import stream  # torch.distributed is not for help
+
+        return stream(options)
+    if options.block_rows is not None or int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        got = "several processes" if options.block_rows is None else "--block-rows"
+        raise InvalidValueError(f"got {got} without --stream; wanted both, or neither")
     candidates, references = read_data(options)
     write = FORMATS[format_of(options.output, options.format, FORMATS)]
     check_output(options)

@@ -48,7 +48,7 @@ def read_table(name: str, text: str, kind: str, quoting: str) -> Table:
     """
     if kind == "tsv":
         return _tsv(name, text, quoting)
-    delimiter = _delimiter(text)
+    delimiter = delimiter_of(text)
     return _table(name, (_plain if quoting == "none" else _quoted)(name, text, delimiter), "csv")
 
 
@@ -65,7 +65,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {known[found[0]][:100]!r}?" if found else ""
 
 
-def _delimiter(text: str) -> str:
+def delimiter_of(text: str) -> str:
     r"""The comma, unless the header has none and either ``;`` or ``\t`` in its place.
 
     A cell in quotes does not count, and a header with both of them is left to the comma.

@@ -67,7 +67,7 @@ def read_texts(
     text = decoded(name)
     if kind in ("csv", "tsv"):
         header, rows = read_table(name, text, kind, quoting)
-        place = _column(name, header, column)
+        place = place_of_column(name, header, column)
         return [cells[place] for _, cells in rows]
     if kind == "lines":
         if column is not None:
@@ -80,15 +80,15 @@ def read_texts(
     only = None
     for where, value in _values(name, text, kind):
         if isinstance(value, dict):
-            key = _key(where, value, column, only)
+            key = key_of(where, value, column, only)
             only = key if column is None else only
             texts.append(texts_at(value, key, where))
         elif column is not None:
             raise InvalidValueError(
-                f"{where}: got {_kind(value)}; wanted an object with the key {column!r}"
+                f"{where}: got {kind_of_value(value)}; wanted an object with the key {column!r}"
             )
         else:
-            texts.append(_texts(value, where, "", True))
+            texts.append(texts_of(value, where, "", True))
     return texts
 
 
@@ -118,7 +118,7 @@ def read_records(
     text = decoded(name)
     if kind in ("csv", "tsv"):
         header, rows = read_table(name, text, kind, quoting)
-        _column(name, header, Counter(header).most_common(1)[0][0])  # once
+        place_of_column(name, header, Counter(header).most_common(1)[0][0])  # once
         return ((f"{name!r}, line {line}", dict(zip(header, cells))) for line, cells in rows)
     return _objects(_values(name, text, kind))
 
@@ -147,7 +147,7 @@ def texts_at(
         raise InvalidValueError(
             f"{place} has no key {key!r}; it has {listed(record)}{nearest(key, record)}"
         )
-    return _texts(record[key], place, f" at {key!r}", several)
+    return texts_of(record[key], place, f" at {key!r}", several)
 
 
 def join_references(
@@ -177,7 +177,7 @@ def _checked(name: str, kind: str | None, quoting: str) -> str:
     return kind_of(name, kind)
 
 
-def _column(name: str, header: list[str], column: str | None) -> int:
+def place_of_column(name: str, header: list[str], column: str | None) -> int:
     """The place of a column."""
     if column is None:
         if len(header) != 1:
@@ -197,7 +197,7 @@ def _column(name: str, header: list[str], column: str | None) -> int:
     return header.index(column)
 
 
-def _key(place: str, record: dict[str, Any], key: str | None, only: str | None) -> str:
+def key_of(place: str, record: dict[str, Any], key: str | None, only: str | None) -> str:
     """The key to read: the one that was named, or the only one, the same in all records."""
     if key is not None:
         return key
@@ -216,7 +216,7 @@ def _values(name: str, text: str, kind: str) -> Iterator[tuple[str, Any]]:
         while lines and not lines[-1].strip():
             lines.pop()
         for number, line in enumerate(lines, 1):
-            yield f"{name!r}, line {number}", _line(f"{name!r}, line {number}", line)
+            yield f"{name!r}, line {number}", value_of_line(f"{name!r}, line {number}", line)
         return
     try:
         values = json.loads(text)
@@ -226,14 +226,15 @@ def _values(name: str, text: str, kind: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(values, list):
         hint = " (pandas: to_json(name, orient='records'))" if isinstance(values, dict) else ""
         raise InvalidValueError(
-            f"{name!r} holds {_kind(values)}; "
+            f"{name!r} holds {kind_of_value(values)}; "
             f"wanted an array of texts, of lists of texts or of objects{hint}"
         )
     for number, value in enumerate(values, 1):
         yield f"{name!r}, row {number}", value
 
 
-def _line(place: str, line: str) -> Any:
+def value_of_line(place: str, line: str) -> Any:
+    """What a line of JSON lines holds."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -254,14 +255,15 @@ def _line(place: str, line: str) -> Any:
 def _objects(values: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, value in values:
         if not isinstance(value, dict):
-            raise InvalidValueError(f"{place}: got {_kind(value)}; wanted an object")
+            raise InvalidValueError(f"{place}: got {kind_of_value(value)}; wanted an object")
         yield place, value
 
 
-def _texts(value: Any, place: str, at: str, several: bool) -> str | list[str]:
+def texts_of(value: Any, place: str, at: str, several: bool) -> str | list[str]:
+    """A text or a list of texts, as it is."""
     if isinstance(value, str):
         return value
-    got = _kind(value)
+    got = kind_of_value(value)
     if isinstance(value, list) and several:
         wrong = next((i for i, text in enumerate(value) if not isinstance(text, str)), None)
         if value and wrong is None:
@@ -269,14 +271,14 @@ def _texts(value: Any, place: str, at: str, several: bool) -> str | list[str]:
         got = (
             "an empty list"
             if wrong is None
-            else f"a list whose item {wrong + 1} is {_kind(value[wrong])}"
+            else f"a list whose item {wrong + 1} is {kind_of_value(value[wrong])}"
         )
     raise InvalidValueError(
         f"{place}: got {reprlib.repr(value)[:60]!r}; wanted {_WANTED[several]}{at}, not {got}"
     )
 
 
-def _kind(value: Any) -> str:
+def kind_of_value(value: Any) -> str:
     """What a JSON value is, in words."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true or false"
