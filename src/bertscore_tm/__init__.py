@@ -12,7 +12,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .alignment import Alignment
-    from .baseline import Baseline
+    from .baseline_fitting import Baseline
     from .collection import bert_score_collection
     from .encoder import Encoder, Tokens, Window
     from .errors import BERTScoreError, BERTScoreWarning
@@ -33,7 +33,7 @@ _HOMES = {
     "BERTScore": "metric",
     "BERTScoreError": "errors",
     "BERTScoreWarning": "errors",
-    "Baseline": "baseline",
+    "Baseline": "baseline_fitting",
     "DocumentFrequencies": "idf",
     "Encoder": "encoder",
     "HuggingFaceEncoder": "huggingface",

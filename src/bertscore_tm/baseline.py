@@ -2,7 +2,8 @@
 
     rescaled = (score - b) / (1 - b)      b: the mean of random pairs, by encoder, layer, language
 
-The tables in ``baselines/`` are those of the paper's own package (Tiiiger/bert_score, MIT licence).
+The tables in ``baselines/`` are those of the paper's own package (Tiiiger/bert_score, MIT licence),
+and one of our own for all-MiniLM-L6-v2 (its file ``PROVENANCE.md``).
 A rescaled score may be negative: the pair is then less alike than two random sentences.
 """
 
@@ -110,8 +111,22 @@ class Baseline:
                 f"baseline {str(path)!r} has no lines after its header; wanted "
                 "one for each layer from 0"
             )
-        digest = hashlib.sha256(repr(values).encode()).hexdigest()[:8]
-        return cls(values, f"{Path(path).name}@{digest}")
+        table = cls(values)
+        table.name = f"{Path(path).name}@{table.digest}"
+        return table
+
+    def save(self, path: str | Path) -> None:
+        """Write the table in the format that `load` reads."""
+        lines = [
+            ",".join([str(layer), *map(repr, row)]) for layer, row in enumerate(self.values.tolist())
+        ]
+        with file_errors(path):
+            Path(path).write_text("\n".join([",".join(_HEADER), *lines, ""]), encoding="utf-8")
+
+    @property
+    def digest(self) -> str:
+        """Eight hex digits that change with any value."""
+        return hashlib.sha256(repr(self.values.tolist()).encode()).hexdigest()[:8]
 
     @classmethod
     def packaged(cls, model: str, lang: str) -> Baseline | None:
@@ -202,7 +217,7 @@ def choose_baseline(rescale: Any, path: Any, encoder: str, lang: str | None) -> 
         raise InvalidValueError(
             f"there is no packaged baseline for encoder {encoder!r} and {language}; wanted {given} "
             f"and an encoder with a table, {file} a file with the header LAYER,P,R,F and a line "
-            f"for each layer, or {table} a Baseline (compute one: the mean scores of random, "
-            "unrelated pairs with num_layers='all')"
+            f"for each layer, or {table} a Baseline (compute one from unrelated texts: "
+            "Baseline.fit(texts, encoder), or bertscore-tm baseline)"
         )
     return found
