@@ -117,11 +117,13 @@ class Baseline:
 
     def save(self, path: str | Path) -> None:
         """Write the table in the format that `load` reads."""
-        lines = [
-            ",".join([str(layer), *map(repr, row)]) for layer, row in enumerate(self.values.tolist())
-        ]
         with file_errors(path):
-            Path(path).write_text("\n".join([",".join(_HEADER), *lines, ""]), encoding="utf-8")
+            Path(path).write_text(self.to_csv(), encoding="utf-8")
+
+    def to_csv(self) -> str:
+        """The text of the table: the header ``LAYER,P,R,F``, then a line for each layer."""
+        rows = [[layer, *row] for layer, row in enumerate(self.values.tolist())]
+        return "".join(",".join(map(str, row)) + "\n" for row in [_HEADER, *rows])
 
     @property
     def digest(self) -> str:

@@ -2,8 +2,8 @@
 
 The paper's package took a million pairs of sentences of news (Tiiiger/bert_score, MIT licence).
 Here pairs are drawn until the means are known well enough. Pairs that share a text are not
-independent, so that the standard error is that of dyads (Aronow, Samii and Assenova, "Cluster-robust
-variance estimation for dyadic data", Political Analysis 23, 2015):
+independent, so that the standard error is that of dyads (Aronow, Samii and Assenova,
+"Cluster-robust variance estimation for dyadic data", Political Analysis 23, 2015):
 
     se² = sum of e_p e_q / m²      m pairs, e: score minus mean; over all p and q that share a text
 """
@@ -58,7 +58,7 @@ class Baseline(baseline.Baseline):
         texts: Iterable[str],
         encoder: Any,
         *,
-        standard_error: float = 0.0005,
+        standard_error: float = 0.001,
         pairs: int | None = None,
         seed: int = 0,
         device: str | int | torch.device | None = None,
@@ -93,28 +93,40 @@ class Baseline(baseline.Baseline):
         """
         _check(standard_error, pairs, seed)
         refuse_unknown(options, [name for name in ABOUT if name not in _NO_PART])
-        listed = list(dict.fromkeys(text.strip() for text in read_list(texts)))
-        listed = [text for text in listed if text]
-        possible = len(listed) * (len(listed) - 1) // 2
-        if len(listed) < 2 or (pairs or 0) > possible:
-            wanted = "at least two" if pairs is None else f"enough for {pairs} pairs"
-            raise InvalidValueError(
-                f"got {len(listed)} different texts to fit a baseline on, which make {possible} "
-                f"pairs; wanted {wanted}"
-            )
-        where = usable_device(device)
+        listed, where = read_list(texts), usable_device(device)
         pipeline = Pipeline(Settings(encoder, "all", **options))
-        if pipeline.weighting.needs_epoch:
-            raise InvalidValueError(
-                f"got {spelled('idf', pipeline.settings.idf)} for a baseline; wanted an idf table: "
-                "weights by the random pairs would be those of no data"
-            )
-        found = _Means(len(listed))
-        for block in _blocks(len(listed), pairs, random.Random(seed)):
-            found.add(block, *_scores(pipeline, listed, block, where))
-            if pairs is None and found.enough(standard_error):
-                break
-        return found.baseline(cls, pipeline, None if pairs else standard_error)
+        return fit_baseline(cls, listed, pipeline, where, standard_error, pairs, seed)
+
+
+def fit_baseline(
+    cls: type[Baseline],
+    texts: Iterable[str],
+    pipeline: Pipeline,
+    device: torch.device,
+    standard_error: float,
+    pairs: int | None,
+    seed: int,
+) -> Baseline:
+    """The way from texts to a table, as `Baseline.fit` has it; ``pipeline`` is of all layers."""
+    _check(standard_error, pairs, seed)
+    if pipeline.weighting.needs_epoch:
+        raise InvalidValueError(
+            f"got {spelled('idf', pipeline.settings.idf)} for a baseline; wanted none or an idf "
+            "table: those of random pairs would be the weights of no data"
+        )
+    listed = [text for text in dict.fromkeys(text.strip() for text in texts) if text]
+    possible = len(listed) * (len(listed) - 1) // 2
+    if possible < (pairs or 2):
+        raise InvalidValueError(
+            f"got {len(listed)} different texts to fit a baseline on, which make {possible} pairs; "
+            f"wanted enough for {pairs or 2}"
+        )
+    found = _Means(len(listed))
+    for block in _blocks(len(listed), pairs, random.Random(seed)):
+        found.add(block, *_scores(pipeline, listed, block, device))
+        if pairs is None and found.enough(standard_error):
+            break
+    return found.baseline(cls, pipeline, None if pairs else standard_error)
 
 
 class _Means:
@@ -189,9 +201,7 @@ def dyadic_error(scores: Tensor, index: Tensor, texts: int) -> Tensor:
     return (variance * pairs / (pairs - 1)).sqrt()
 
 
-def _blocks(
-    texts: int, pairs: int | None, draw: random.Random
-) -> Iterator[list[tuple[int, int]]]:
+def _blocks(texts: int, pairs: int | None, draw: random.Random) -> Iterator[list[tuple[int, int]]]:
     """Random pairs of different texts, none twice; each text comes once before any comes again."""
     seen: set[frozenset[int]] = set()
     block: list[tuple[int, int]] = []

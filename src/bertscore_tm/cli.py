@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from ._version import __version__
+from .baseline_command import add_baseline
 from .checks import spelled_as_flags
 from .data_flags import add_data_flags, read_data
 from .decoding import printable
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add_device_flag(settings)
     _add_output_flags(score.add_argument_group("output"))
     add_explain(commands)
+    add_baseline(commands)
     return parser
 
 
