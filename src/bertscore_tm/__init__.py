@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .metric import BERTScore
     from .settings import Settings
     from .tokenizing import Tokenizer
+    from .tuned import TunedLayer
+    from .tuning import tune
     from .weighting import Weighting
 
 # Where each name comes from. PyTorch and transformers take seconds to import: they come with the
@@ -41,12 +43,14 @@ _HOMES = {
     "Settings": "settings",
     "Tokenizer": "tokenizing",
     "Tokens": "encoder",
+    "TunedLayer": "tuned",
     "Weighting": "weighting",
     "Window": "encoder",
     "bert_score": "functional",
     "bert_score_collection": "collection",
     "explain": "explaining",
     "release_memory": "memory",
+    "tune": "tuning",
 }
 
 __all__ = [
@@ -62,6 +66,7 @@ __all__ = [
     "Settings",
     "Tokenizer",
     "Tokens",
+    "TunedLayer",
     "Weighting",
     "Window",
     "__version__",
@@ -69,6 +74,7 @@ __all__ = [
     "bert_score_collection",
     "explain",
     "release_memory",
+    "tune",
 ]
 
 

@@ -24,6 +24,7 @@ from .explain_command import add_explain
 from .flags import add_device_flag, add_setting_flags, pipeline_of
 from .output import add_output_flag, check_output, format_of, write_output
 from .results import FORMATS, Samples, System
+from .tune_command import add_tune
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_output_flags(score.add_argument_group("output"))
     add_explain(commands)
     add_baseline(commands)
+    add_tune(commands)
     return parser
 
 

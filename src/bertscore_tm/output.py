@@ -71,7 +71,8 @@ def check_output(options: argparse.Namespace) -> None:
             raise TextFileError("standard output is closed; wanted an open one, or --output")
         return
     given = vars(options)
-    read: list[Any] = [given.get(name) for name in ("idf", "baseline_path", "num_layers", "table")]
+    single = [given.get(name) for name in ("idf", "baseline_path", "num_layers", "table")]
+    read: list[Any] = [name for name in single if isinstance(name, str)]
     for name in ("candidates", "references", "texts", "data"):
         files = given.get(name)
         read += files if isinstance(files, list) else []
