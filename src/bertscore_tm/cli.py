@@ -22,6 +22,7 @@ from .decoding import printable
 from .errors import BERTScoreError
 from .explain_command import add_explain
 from .flags import add_device_flag, add_setting_flags, pipeline_of
+from .idf_command import add_idf
 from .output import add_output_flag, check_output, format_of, write_output
 from .results import FORMATS, Samples, System
 from .tune_command import add_tune
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     add_explain(commands)
     add_baseline(commands)
     add_tune(commands)
+    add_idf(commands)
     return parser
 
 

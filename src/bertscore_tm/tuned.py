@@ -72,15 +72,15 @@ class TunedLayer:
     layer: int
     encoder: str
     version: str
-    signature: str
-    score: str
-    rows: int
-    clusters: int
-    groups: int
-    held_out: float
-    folds: tuple[int, ...]
-    resamples: int
-    seed: int
+    signature: str = field(repr=False)
+    score: str = field(repr=False)
+    rows: int = field(repr=False)
+    clusters: int = field(repr=False)
+    groups: int = field(repr=False)
+    held_out: float = field(repr=False)
+    folds: tuple[int, ...] = field(repr=False)
+    resamples: int = field(repr=False)
+    seed: int = field(repr=False)
     layers: tuple[LayerAgreement, ...] = field(repr=False)
 
     def __index__(self) -> int:
@@ -106,10 +106,8 @@ class TunedLayer:
 
     def to_text(self) -> str:
         """A table for people."""
-        lines = [
-            f"{self.rows:,} rows in {self.clusters:,} sets and {self.groups:,} groups; Pearson r, 95% intervals of {self.score}",
-            "",
-        ]
+        said = f"{self.rows:,} rows in {self.clusters:,} sets and {self.groups:,} groups"
+        lines = [f"{said}; Pearson r, 95% intervals of {self.score}", ""]
         lines.append(
             "layer  precision  recall      f1   interval           behind the best    best"
         )
