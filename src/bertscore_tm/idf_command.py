@@ -102,6 +102,7 @@ def _looked_into(
     seen: dict[str, Any] = {
         "documents": table.documents,
         "tokens": len(table),
+        "in_one_text": sum(documents == 1 for _, _, documents in entries),
         "tokenizer": table.tokenizer,
         "digest": table.digest,
         "unseen_weight": table.unseen,
@@ -133,8 +134,8 @@ def _looked_into(
 def _as_text(seen: dict[str, Any]) -> str:
     documents = "given weights" if seen["documents"] is None else f"{seen['documents']:,} texts"
     lines = [
-        f"{seen['tokens']:,} tokens of {documents}; tokenizer {seen['tokenizer']}; table@"
-        f"{seen['digest']}",
+        f"{seen['tokens']:,} tokens of {documents}, {seen['in_one_text']:,} of them in one text "
+        f"only; tokenizer {seen['tokenizer']}; table@{seen['digest']}",
         f"a token that is not in it weighs {seen['unseen_weight']:.4f}",
     ]
     for name in ("largest", "smallest"):

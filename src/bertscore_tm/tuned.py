@@ -102,7 +102,8 @@ class TunedLayer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with the layers that could not be told apart."""
-        return {"format": _FORMAT, **asdict(self), "ties": self.ties}
+        data = {**asdict(self), "folds": list(self.folds), "ties": self.ties}
+        return {"format": _FORMAT, **data, "layers": [asdict(each) for each in self.layers]}
 
     def to_text(self) -> str:
         """A table for people."""
