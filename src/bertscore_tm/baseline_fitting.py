@@ -89,7 +89,7 @@ class Baseline(baseline.Baseline):
             >>> texts = ["a dog ran", "rain fell", "two cats sleep", "the price of bread rose"]
             >>> table = Baseline.fit(texts, "minilm", pairs=6)
             >>> [round(value, 3) for value in table.values[6].tolist()]
-            [0.0, 0.0, 0.0]
+            [0.1, 0.084, 0.089]
         """
         _check(standard_error, pairs, seed)
         refuse_unknown(options, [name for name in ABOUT if name not in _NO_PART])

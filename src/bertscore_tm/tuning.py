@@ -120,45 +120,21 @@ def tune_rows(
     seed: int = 0,
 ) -> TunedLayer:
     """The way from judged rows to the layer, as `tune` has it; ``pipeline`` is of all layers."""
-    one_of(*SCORE_NAMES)("score", score)
-    if (as_index(resamples) or 0) < 100:
-        raise InvalidValueError(f"got {spelled('resamples', resamples)}; wanted at least 100")
-    if as_index(seed) is None:
-        raise InvalidTypeError(f"got {spelled('seed', seed)}; wanted an integer")
-    every = agreement(judged.human[:, None], judged)  # of people with themselves
-    if bool(every.isnan()):
+    _check(score, resamples, seed)
+    if bool(agreement(judged.human[:, None], judged).isnan()):  # of people with themselves
         raise InvalidValueError(
             "got human scores that are all equal in each group; wanted some that differ"
         )
     scores = score_rows(pipeline, judged.rows, device)
-    each = torch.tensor([*pipeline.layers])
     columns = {
-        name: torch.stack([scores[f"layer_{k}_{name}"].double().cpu() for k in each.tolist()], 1)
+        name: torch.stack([scores[f"layer_{k}_{name}"].double().cpu() for k in pipeline.layers], 1)
         for name in SCORE_NAMES
     }
-    r = {name: agreement(column, judged)[0] for name, column in columns.items()}  # [layers]
-    best = int(_best(r[score]))
-    if not float(r[score][best]) > 0:
+    generator = torch.Generator().manual_seed(seed)
+    layers, best = _compared(columns, score, judged, resamples, generator)
+    if not getattr(layers[best], score) > 0:
         warn("no layer agrees with the human scores at all; are higher ones better there?")
-    generator = torch.Generator().manual_seed(as_index(seed) or 0)
-    drawn = _resampled(columns[score], judged, resamples, generator)  # [resamples, layers]
     held_out, folds = _held_out(columns[score], judged, generator)
-    low, high = _interval(drawn)
-    behind_low, behind_high = _interval(drawn[:, [best]] - drawn)
-    won = _best(drawn)
-    found = [
-        LayerAgreement(
-            layer=layer,
-            **{name: float(column[place]) for name, column in r.items()},
-            low=float(low[place]),
-            high=float(high[place]),
-            behind=float(r[score][best] - r[score][place]),
-            behind_low=float(behind_low[place]),
-            behind_high=float(behind_high[place]),
-            chosen=float((won == place).double().mean()),
-        )
-        for place, layer in enumerate(pipeline.layers)
-    ]
     return TunedLayer(
         layer=pipeline.layers[best],
         encoder=pipeline.encoder_name,
@@ -172,8 +148,46 @@ def tune_rows(
         folds=tuple(pipeline.layers[place] for place in folds),
         resamples=resamples,
         seed=seed,
-        layers=tuple(found),
+        layers=layers,
     )
+
+
+def _compared(
+    columns: dict[str, Tensor],
+    score: str,
+    judged: Judged,
+    resamples: int,
+    generator: torch.Generator,
+) -> tuple[tuple[LayerAgreement, ...], int]:
+    """What is found of each layer, and the place of the best.
+
+    Args:
+        columns: the scores by name, float64 ``[rows, layers]``, of all layers from 0.
+        score: which of them decides.
+        judged: the rows.
+        resamples: how many to draw.
+        generator: draws them.
+    """
+    r = {name: agreement(column, judged)[0] for name, column in columns.items()}  # [layers]
+    best = int(_best(r[score]))
+    drawn = _resampled(columns[score], judged, resamples, generator)  # [resamples, layers]
+    low, high = _interval(drawn)
+    behind_low, behind_high = _interval(drawn[:, [best]] - drawn)
+    won = _best(drawn)
+    found = tuple(
+        LayerAgreement(
+            layer=layer,
+            **{name: float(column[layer]) for name, column in r.items()},
+            low=float(low[layer]),
+            high=float(high[layer]),
+            behind=float(r[score][best] - r[score][layer]),
+            behind_low=float(behind_low[layer]),
+            behind_high=float(behind_high[layer]),
+            chosen=float((won == layer).double().mean()),
+        )
+        for layer in range(len(low))
+    )
+    return found, best
 
 
 def pearson(scores: Tensor, human: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -251,6 +265,14 @@ def _held_out(
         found.append(float(agreement(scores, judged, inside)[0, layer]))
     defined = [r for r in found if not math.isnan(r)]
     return (sum(defined) / len(defined) if defined else math.nan), chosen
+
+
+def _check(score: Any, resamples: Any, seed: Any) -> None:
+    one_of(*SCORE_NAMES)("score", score)
+    if (as_index(resamples) or 0) < 100:
+        raise InvalidValueError(f"got {spelled('resamples', resamples)}; wanted at least 100")
+    if as_index(seed) is None:
+        raise InvalidTypeError(f"got {spelled('seed', seed)}; wanted an integer")
 
 
 def _interval(values: Tensor) -> Tensor:
