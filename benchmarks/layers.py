@@ -1,28 +1,38 @@
-"""Which layer of an encoder agrees best with people: Pearson correlation of every layer with human
-scores.
+"""Which layer of an encoder agrees best with people, on several public sets side by side.
 
-    python benchmarks/layers.py --model minilm --data judgements.jsonl
+    python benchmarks/layers.py --model minilm --data folder
 
-The data are JSON lines with "candidate", "references" (a list) and "human_score". Public sets of
-this kind: the segment-level direct assessments of WMT17
-(https://www.statmt.org/wmt17/results.html), of which `docs/layers.md` reports.
+The folder holds judgements as JSON lines with "candidate", "references" (a list) and
+"human_score"; `docs/layers.md` names the sets, their sources and what came out. One set alone is
+
+    bertscore-tm tune set.jsonl --group lang --model minilm
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
-import torch
+from bertscore_tm import TunedLayer, tune
 
-from bertscore_tm import BERTScore
+# The field that correlations are taken apart by, where there is one.
+GROUPS = {"wmt17_da_to_en": "lang", "grade_dialogue": "dataset"}
 
 
-def pearson(x: torch.Tensor, y: torch.Tensor) -> float:
-    return float(torch.corrcoef(torch.stack([x.double(), y.double()]))[0, 1])
+def tuned_on(path: Path, model: str, score: str = "f1") -> TunedLayer:
+    """The choice on one set."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    rows = [json.loads(line) for line in lines if line]
+    group = GROUPS.get(path.stem)
+    return tune(
+        [row["candidate"] for row in rows],
+        [row["references"] for row in rows],
+        [float(row["human_score"]) for row in rows],
+        model,
+        groups=None if group is None else [row[group] for row in rows],
+        score=score,  # type: ignore[arg-type]
+    )
 
 
 def main() -> None:
@@ -30,34 +40,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", default="minilm")
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument(
-        "--group",
-        default="lang",
-        help="key by which correlations are taken apart and then averaged",
-    )
+    parser.add_argument("--data", type=Path, required=True, help="a folder, or one file")
+    parser.add_argument("--score", default="f1")
     options = parser.parse_args()
-    rows = [json.loads(line) for line in options.data.read_text(encoding="utf-8").splitlines()]
-    metric = BERTScore(options.model, "all", score=None, reduction="none")
-    metric.update([row["candidate"] for row in rows], [row["references"] for row in rows])
-    scores: Any = metric.compute()
-    human = torch.tensor([float(row["human_score"]) for row in rows])
-    groups = defaultdict(list)
-    for i, row in enumerate(rows):
-        groups[row.get(options.group, "all")].append(i)
-    print(metric.signature)
-    print(
-        f"{len(rows)} rows, mean Pearson r over {len(groups)} groups ({', '.join(sorted(groups))})"
-    )
-    print("layer  precision  recall  f1")
-    for layer in range(metric.depth + 1):
-        means = []
-        for name in ("precision", "recall", "f1"):
-            column = scores[f"layer_{layer}_{name}"]
-            means.append(
-                sum(pearson(column[part], human[part]) for part in groups.values()) / len(groups)
-            )
-        print(f"{layer:5d}  {means[0]:9.3f}  {means[1]:6.3f}  {means[2]:.3f}")
+    one = options.data.is_file()
+    for path in [options.data] if one else sorted(options.data.glob("*.jsonl")):
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+        if not {"candidate", "references", "human_score"} <= json.loads(first).keys():
+            print(f"{path.name}: no such fields, left out\n")
+            continue
+        print(f"{path.name}\n{tuned_on(path, options.model, options.score).to_text()}")
 
 
 if __name__ == "__main__":

@@ -246,9 +246,13 @@ def test_two_validation_loaders(hub: None, known: dict[str, Any], tmp_path: Path
 
 def commands(path: Path) -> Iterator[list[str]]:
     for block in blocks(path, "bash"):
-        for line in block.replace("\\\n", " ").splitlines():
-            if words := shlex.split(line, comments=True):
-                yield words
+        yield from words_of(block)
+
+
+def words_of(block: str) -> Iterator[list[str]]:
+    for line in block.replace("\\\n", " ").splitlines():
+        if words := shlex.split(line, comments=True):
+            yield words
 
 
 def test_the_command_lines_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +282,38 @@ def test_the_command_lines_of_the_readme(tmp_path: Path, monkeypatch: pytest.Mon
                 assert re.search(wanted, printed.getvalue())
         ran += 1
     assert ran >= 3
+
+
+@pytest.mark.parametrize("page", ["layers", "rescaling", "rules"])
+@pytest.mark.filterwarnings("ignore:.*has a standard error of")
+def test_the_blocks_of_a_page(
+    page: str, minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In order, beside files of the names that they use."""
+    monkeypatch.chdir(tmp_path)
+    subjects, verbs = ("a dog", "the rain", "my brother", "a bank"), ("came", "fell", "ran home")
+    texts = [f"{subject} {verb}" for subject in subjects for verb in verbs]
+    for name in ("texts.txt", "refs.txt"):
+        (tmp_path / name).write_text("\n".join(texts), encoding="utf-8")
+    (tmp_path / "preds.txt").write_text("\n".join(texts[1:] + texts[:1]), encoding="utf-8")
+    judged = [
+        {"candidate": texts[i - 1], "references": [text], "human_score": i % 3, "lang": "de-en"}
+        for i, text in enumerate(texts)
+    ]
+    (tmp_path / "judged.jsonl").write_text("\n".join(map(json.dumps, judged)), encoding="utf-8")
+    whole = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    found = re.findall(r"^```(python|bash)\n(.*?)^```$", whole, re.M | re.S)
+    assert found
+    space: dict[str, Any] = {}
+    for language, block in found:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if language == "python" and page != "rules":  # which has a test of its own
+                exec(compile(block, page, "exec"), space)
+            for words in words_of(block) if language == "bash" else ():
+                assert words[0] == "bertscore-tm"
+                assert main(words[1:]) == 0
+        for line in re.findall(r"^print\(.*# (\[[^]]*\])", block, re.M):
+            assert line in printed.getvalue()
 
 
 def test_make_targets_that_documents_name_exist() -> None:

@@ -371,6 +371,7 @@ def test_what_is_no_idf(idf: Any, tiny: Tiny) -> None:
 
 # ---------------------------------------------------------------- baselines
 
+OWN = {"en/sentence-transformers/all-MiniLM-L6-v2.tsv"}  # fitted here, see PROVENANCE.md there
 TABLES = sorted(Path(str(files("bertscore_tm") / "baselines")).rglob("*.tsv"))
 
 
@@ -381,7 +382,7 @@ def write(tmp_path: Path, content: str | bytes, name: str = "table.tsv") -> Path
 
 
 def test_there_are_as_many_tables_as_the_paper_s_package_has() -> None:
-    assert len(TABLES) == 72
+    assert len(TABLES) == 72 + len(OWN)
 
 
 @pytest.mark.parametrize(
@@ -409,7 +410,7 @@ def test_packaged_tables_are_those_of_the_paper_s_package() -> None:
         "/".join(path.parts[path.parts.index("baselines") + 1 :]): path.read_text().split()
         for path in TABLES
     }
-    assert ours == {
+    assert {name: lines for name, lines in ours.items() if name not in OWN} == {
         path.relative_to(theirs).as_posix(): path.read_text().split()
         for path in theirs.rglob("*.tsv")
     }

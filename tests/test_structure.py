@@ -177,6 +177,10 @@ def test_matching_and_scoring_know_nothing_above_them() -> None:
         "compare_command",
         "correlate_command",
         "lexical",
+        "baseline_command",
+        "tune_command",
+        "idf_command",
+        "tuned",
         "alignment",
         "text_view",
         "html_view",
@@ -220,7 +224,7 @@ def test_only_the_surface_imports_the_metric(module: str) -> None:
     assert "metric" not in own(module) or module in ("__init__", "collection", "cli"), module
 
 
-@pytest.mark.parametrize("module", ["functional", "explaining"])
+@pytest.mark.parametrize("module", ["functional", "explaining", "tuning", "baseline_fitting"])
 def test_the_functions_do_not_need_the_metric(module: str) -> None:
     assert "metric" not in below(module)
 

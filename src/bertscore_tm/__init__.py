@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .alignment import Alignment
     from .audit_results import Audit
     from .auditing import audit
-    from .baseline import Baseline
+    from .baseline_fitting import Baseline
     from .collection import bert_score_collection
     from .columns import ScoreColumns
     from .correlating import Correlation, correlate
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .significance import Comparison, compare
     from .tokenizing import Tokenizer
+    from .tuned import TunedLayer
+    from .tuning import tune
     from .weighting import Weighting
 
 # Where each name comes from. PyTorch and transformers take seconds to import: they come with the
@@ -42,7 +44,7 @@ _HOMES = {
     "BERTScore": "metric",
     "BERTScoreError": "errors",
     "BERTScoreWarning": "errors",
-    "Baseline": "baseline",
+    "Baseline": "baseline_fitting",
     "Comparison": "significance",
     "Correlation": "correlating",
     "DocumentFrequencies": "idf",
@@ -54,6 +56,7 @@ _HOMES = {
     "Settings": "settings",
     "Tokenizer": "tokenizing",
     "Tokens": "encoder",
+    "TunedLayer": "tuned",
     "Weighting": "weighting",
     "Window": "encoder",
     "audit": "auditing",
@@ -66,6 +69,7 @@ _HOMES = {
     "release_memory": "memory",
     "report": "reporting",
     "score_matrix": "matrix",
+    "tune": "tuning",
 }
 
 __all__ = [
@@ -86,6 +90,7 @@ __all__ = [
     "Settings",
     "Tokenizer",
     "Tokens",
+    "TunedLayer",
     "Weighting",
     "Window",
     "__version__",
@@ -99,6 +104,7 @@ __all__ = [
     "release_memory",
     "report",
     "score_matrix",
+    "tune",
 ]
 
 

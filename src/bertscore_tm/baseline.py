@@ -2,7 +2,8 @@
 
     rescaled = (score - b) / (1 - b)      b: the mean of random pairs, by encoder, layer, language
 
-The tables in ``baselines/`` are those of the paper's own package (Tiiiger/bert_score, MIT licence).
+The tables in ``baselines/`` are those of the paper's own package (Tiiiger/bert_score, MIT licence),
+and one of our own for all-MiniLM-L6-v2 (its file ``PROVENANCE.md``).
 A rescaled score may be negative: the pair is then less alike than two random sentences.
 """
 
@@ -68,7 +69,7 @@ class Baseline:
             raise InvalidValueError(
                 "got a baseline with a value that is not finite or not below 1; wanted mean scores"
             )
-        self.name = f"own@{_digest(self.values.tolist())}" if name is None else name
+        self.name = f"own@{self.digest}" if name is None else name
 
     @classmethod
     def load(cls, path: str | Path) -> Baseline:
@@ -110,7 +111,24 @@ class Baseline:
                 f"baseline {str(path)!r} has no lines after its header; wanted "
                 "one for each layer from 0"
             )
-        return cls(values, f"{Path(path).name}@{_digest(values)}")
+        table = cls(values)
+        table.name = f"{Path(path).name}@{table.digest}"
+        return table
+
+    def save(self, path: str | Path) -> None:
+        """Write the table in the format that `load` reads."""
+        with file_errors(path):
+            Path(path).write_text(self.to_csv(), encoding="utf-8")
+
+    def to_csv(self) -> str:
+        """The text of the table: the header ``LAYER,P,R,F``, then a line for each layer."""
+        rows = [[layer, *row] for layer, row in enumerate(self.values.tolist())]
+        return "".join(",".join(map(str, row)) + "\n" for row in [_HEADER, *rows])
+
+    @property
+    def digest(self) -> str:
+        """Eight hex digits that change with any value."""
+        return hashlib.sha256(repr(self.values.tolist()).encode()).hexdigest()[:8]
 
     @classmethod
     def packaged(cls, model: str, lang: str) -> Baseline | None:
@@ -145,10 +163,6 @@ class Baseline:
                 raise InvalidValueError(
                     f"baseline {self.name!r} has no layer {layer}; it holds layers 0 to {top}"
                 )
-
-
-def _digest(values: list[list[float]]) -> str:
-    return hashlib.sha256(repr(values).encode()).hexdigest()[:8]
 
 
 def _row(path: str, layer: int, row: list[str]) -> list[float]:
@@ -205,7 +219,7 @@ def choose_baseline(rescale: Any, path: Any, encoder: str, lang: str | None) -> 
         raise InvalidValueError(
             f"there is no packaged baseline for encoder {encoder!r} and {language}; wanted {given} "
             f"and an encoder with a table, {file} a file with the header LAYER,P,R,F and a line "
-            f"for each layer, or {table} a Baseline (compute one: the mean scores of random, "
-            "unrelated pairs with num_layers='all')"
+            f"for each layer, or {table} a Baseline (compute one from unrelated texts: "
+            "Baseline.fit(texts, encoder), or bertscore-tm baseline)"
         )
     return found

@@ -133,8 +133,8 @@ def text(name: str, value: Any) -> None:
 
 
 def parse_layers(text: str) -> int | list[int] | str:
-    """Layers as the command line takes them: ``5``, ``3,6`` or ``all``."""
-    if text == "all":
+    """Layers as the command line takes them: ``5``, ``3,6``, ``all``, or a file of ``tune``."""
+    if text == "all" or text.endswith(".json"):
         return text
     try:
         layers = [int(part) for part in text.split(",")]

@@ -16,18 +16,22 @@ from typing import Any, NoReturn
 
 from ._version import __version__
 from .audit_command import add_audit
+from .baseline_command import add_baseline
 from .checks import spelled_as_flags
 from .compare_command import add_compare
 from .correlate_command import add_correlate
 from .decoding import printable
 from .errors import BERTScoreError
 from .explain_command import add_explain
+from .idf_command import add_idf
 from .report_command import add_report
 from .score_command import add_score
 from .signature_command import add_signature
+from .tune_command import add_tune
 
 _COMMANDS = (
-    add_score, add_explain, add_report, add_compare, add_correlate, add_audit, add_signature,
+    add_score, add_explain, add_report, add_compare, add_correlate, add_tune, add_baseline, add_idf,
+    add_audit, add_signature,
 )  # fmt: skip
 
 

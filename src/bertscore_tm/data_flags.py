@@ -12,7 +12,7 @@ from .tables import QUOTING
 from .textfiles import join_references, read_texts
 
 FLAGS.update(kind="--input-format", quoting="--quoting")
-FLAGS.update(column="--candidate-column, --reference-column")
+FLAGS.update(column="--candidate-column, --reference-column, --text-column")
 
 
 def add_data_flags(group: Any, required: bool = True) -> None:
@@ -44,6 +44,36 @@ def add_data_flags(group: Any, required: bool = True) -> None:
         help="column or key of the references (a list: several references)",
     )
     add_reading_flags(group)
+
+
+def add_text_flags(group: Any, required: bool = True) -> None:
+    """Add the flags that name files of texts which all stand for themselves."""
+    group.add_argument(
+        "-t", "--texts", nargs="+", required=required, metavar="FILE", help="texts, one a line"
+    )
+    group.add_argument(
+        "--text-column", metavar="NAME", help="column or key of the texts in tables and JSON"
+    )
+    add_reading_flags(group)
+
+
+def read_text_files(options: argparse.Namespace) -> list[str]:
+    """The texts of all files, one after the other.
+
+    Raises:
+        TextFileError: if a file cannot be read.
+        InvalidValueError: if one is not what it should be, or there are no texts.
+    """
+    if options.texts.count("-") > 1:
+        raise InvalidValueError("got - more than once; wanted standard input for one file only")
+    with_lists = [_read(name, options.text_column, options) for name in options.texts]
+    texts = [each if isinstance(each, list) else [each] for part in with_lists for each in part]
+    found = [text for group in texts for text in group]
+    if not found:
+        raise InvalidValueError(
+            f"got no texts in {', '.join(map(repr, options.texts))}; wanted one a line"
+        )
+    return found
 
 
 def add_reading_flags(group: Any) -> None:

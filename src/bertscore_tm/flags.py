@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from .checks import FLAGS, spelled
@@ -20,17 +21,18 @@ if TYPE_CHECKING:
 FLAGS.update(device="--device")
 
 
-def add_setting_flags(group: Any) -> None:
-    """Add a flag for each setting that has one."""
+def add_setting_flags(group: Any, without: Collection[str] = ()) -> None:
+    """Add a flag for each setting that has one, but for some that a command has no use for."""
     for name, about in ABOUT.items():
-        if about.flag is not None:
+        if about.flag is not None and name not in without:
             names = [about.short, about.flag] if about.short else [about.flag]
             group.add_argument(*names, dest=name, **_argument(about, DEFAULTS[name]))
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """The settings that were given as flags."""
-    return {name: getattr(options, name) for name, about in ABOUT.items() if about.flag is not None}
+    given = vars(options)
+    return {name: given[name] for name, about in ABOUT.items() if about.flag and name in given}
 
 
 def add_device_flag(group: Any) -> None:
@@ -54,14 +56,15 @@ def pipeline_of(options: argparse.Namespace, show: bool) -> tuple[Pipeline, torc
     from .weighting import WEIGHTINGS
 
     settings = settings_of(options)
-    if isinstance(settings["idf"], str) and settings["idf"] not in WEIGHTINGS:
-        if not os.path.exists(settings["idf"]):
+    idf = settings.get("idf")
+    if isinstance(idf, str) and idf not in WEIGHTINGS:
+        if not os.path.exists(idf):
             raise InvalidValueError(
-                f"got {spelled('idf', settings['idf'])}, which is no file; wanted it alone, with a "
+                f"got {spelled('idf', idf)}, which is no file; wanted it alone, with a "
                 f"name ({', '.join(WEIGHTINGS)}), or with a file that IdfTable.save wrote"
-                f"{nearest(settings['idf'], WEIGHTINGS)}"
+                f"{nearest(idf, WEIGHTINGS)}"
             )
-        settings["idf"] = IdfTable.load(settings["idf"])
+        settings["idf"] = IdfTable.load(idf)
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     pipeline = Pipeline(Settings(**settings, verbose=show and on_terminal))
     return pipeline, usable_device(options.device)

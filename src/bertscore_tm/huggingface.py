@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from torch import Tensor, nn
 
@@ -33,7 +33,7 @@ class HuggingFaceEncoder(Encoder):
         self,
         model_name_or_path: str | os.PathLike[str] | nn.Module,
         tokenizer: Any = None,
-        num_layers: int | Sequence[int] | str | None = None,
+        num_layers: SupportsIndex | Sequence[int] | str | None = None,
         *,
         max_length: int | None = None,
         overflow: str = "truncate",

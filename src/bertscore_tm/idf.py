@@ -175,6 +175,17 @@ class IdfTable:
         """Number of tokens with a weight of their own."""
         return len(self._token)
 
+    def entries(self) -> list[tuple[int, float, int | None]]:
+        """Token id, weight, and the number of texts that have the token; the rarest first.
+
+        The number is that of the formula above; None for a table of given weights.
+        """
+        ranked = sorted(self._pairs(), key=lambda pair: (-pair[1], pair[0]))
+        if self.documents is None:
+            return [(token, weight, None) for token, weight in ranked]
+        most = self.documents + 1
+        return [(token, weight, round(most / math.exp(weight)) - 1) for token, weight in ranked]
+
     @property
     def digest(self) -> str:
         """Eight hex digits that change with any weight."""

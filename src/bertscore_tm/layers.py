@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from torch import nn
 
@@ -17,12 +17,15 @@ DEPTHS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 
 
 def choose_layers(
-    num_layers: int | Sequence[int] | str | None, depth: int, default: int | None, name: str
+    num_layers: SupportsIndex | Sequence[int] | str | None,
+    depth: int,
+    default: int | None,
+    name: str,
 ) -> tuple[int, ...]:
     """Turn the argument ``num_layers`` into hidden states.
 
     Args:
-        num_layers: an integer, several, "all", or None.
+        num_layers: an integer or what has an ``__index__``, several, "all", or None.
         depth: the highest hidden state.
         default: the tuned layer, or None: two thirds of the depth, rounded.
         name: what the message calls the encoder.

@@ -98,9 +98,9 @@ class BERTScore(SampleStates):
         Args:
             model_name_or_path: a hub name, a folder, the alias "minilm" (all-MiniLM-L6-v2), or an
                 `Encoder`. None: the encoder for ``lang``.
-            num_layers: the hidden state that is compared, 0 being the embedding output; several; or
-                "all". None: the layer that agrees best with people where that was measured, else
-                two thirds of the depth.
+            num_layers: the hidden state that is compared, 0 being the embedding output; several;
+                "all"; or a `TunedLayer`, or its file. None: the layer that agrees best with people
+                where that was measured, else two thirds of the depth.
             score: "f1", "precision", "recall", or None for all three.
             reduction: "mean" over the samples, or "none": one value a sample.
             lang: language code that chooses encoder and baseline, in any case ("en", "de", "zh",

@@ -75,16 +75,15 @@ def check_output(options: argparse.Namespace, name: str = "output") -> None:
         if sys.stdout is None:  # the shell's >&-
             raise TextFileError("standard output is closed; wanted an open one, or --output")
         return
-    read: list[Any] = [
-        *(options.candidates or ()),
-        *(options.references or ()),
-        getattr(options, "source", None),
-        options.idf,
-        options.baseline_path,
-        getattr(options, "source", None),
-    ]
-    if isinstance(options.model_name_or_path, str) and os.path.isdir(options.model_name_or_path):
-        read += [entry.path for entry in os.scandir(options.model_name_or_path)]
+    given = vars(options)
+    single = [given.get(name) for name in ("idf", "baseline_path", "num_layers", "table", "source")]
+    read: list[Any] = [name for name in single if isinstance(name, str)]
+    for name in ("candidates", "references", "texts", "data"):
+        files = given.get(name)
+        read += files if isinstance(files, list) else []
+    model = given.get("model_name_or_path")
+    if isinstance(model, str) and os.path.isdir(model):
+        read += [entry.path for entry in os.scandir(model)]
     if "-" in read and sys.stdin is not None:
         with suppress(OSError, ValueError):  # a stream without a file
             read.append(sys.stdin.fileno())

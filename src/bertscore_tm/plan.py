@@ -19,6 +19,7 @@ from .leases import lease_encoder
 from .matching import MatchingRule
 from .settings import ABOUT, Settings, Shapes
 from .signature import make_fingerprint, signature_line
+from .tuned import TunedLayer
 from .weighting import checked_weights, choose_weighting
 
 _NOT_READ = None, None  # None is no baseline
@@ -65,6 +66,8 @@ class Plan:
         self.weighting = choose_weighting(settings.idf)
         encoder = choose_encoder(settings) if encoder is None else encoder
         wanted = settings.num_layers
+        if isinstance(wanted, TunedLayer):
+            wanted.check(encoder.name, encoder.version)
         wanted = tuple(encoder.default_layers) if wanted is None else wanted
         self.layers = choose_layers(wanted, encoder.depth, None, encoder.name)
         needs_epoch = self.weighting.needs_epoch

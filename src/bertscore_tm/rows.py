@@ -86,6 +86,23 @@ def read_rows(
     )
 
 
+def read_list(texts: Iterable[str], name: str = "texts") -> list[str]:
+    """Read texts of which each stands for itself.
+
+    Args:
+        texts: an iterable of strings.
+        name: what messages call it.
+
+    Raises:
+        InvalidTypeError: if something is no text; the message names row and type.
+    """
+    items = _items([texts] if isinstance(texts, str) else texts, name, "an iterable of strings")
+    for row, text in enumerate(items):
+        if not isinstance(text, str):
+            raise InvalidTypeError(f"got {_kind(text)} in row {row} of {name}; wanted a string")
+    return [str.__str__(text) for text in items]
+
+
 def _items(value: Any, side: str, wanted: str) -> list[Any]:
     unordered = isinstance(value, (bytes, bytearray, Mapping, AbstractSet))
     if unordered or not isinstance(value, Iterable):

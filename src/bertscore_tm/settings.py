@@ -30,6 +30,7 @@ from .checks import (
 from .errors import InvalidTypeError
 from .languages import language_code
 from .references import RULES
+from .tuned import TunedLayer
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +43,7 @@ Reduction = Literal["mean", "none"]
 Overflow = Literal["truncate", "window", "error"]
 Dtype = Literal["float32", "bfloat16", "float16"]
 Matching = Literal["greedy", "mutual"]
-Layers = int | Sequence[int] | Literal["all"]
+Layers = int | Sequence[int] | str | TunedLayer  # the text "all", or a file of `tune`
 # What a setting shapes: the best matches; what is made of them (P, R and F1 of a sample); only the
 # answer, which is made anew from the same state; or none of these, but how the work is done.
 Shapes = Literal["matches", "scores", "answer", "work"]
@@ -104,7 +105,7 @@ class Settings:
         "matches", flag="--model", short="-m", metavar="NAME", label="encoder",
     )
     num_layers: Layers | None = _setting(
-        None, "hidden state (0: embeddings), several with commas, or all; none: the tuned one",
+        None, "hidden state (0: embeddings), several with commas, all, a file of tune; none: tuned",
         "matches", flag="--num-layers", short="-n", metavar="K", parse=parse_layers, label="layers",
     )
     score: Score | None = _setting(
@@ -248,6 +249,8 @@ FLAGS.update({name: about.flag for name, about in ABOUT.items() if about.flag is
 
 def _fixed(name: str, value: Any) -> Any:
     """A value that nobody else can change, and of the plain type."""
+    if name == "num_layers" and str(value).endswith(".json"):
+        return TunedLayer.load(value)  # now: other processes may not see the file
     if isinstance(value, str):
         return str.__str__(value)  # of an enumeration of texts
     if isinstance(value, Mapping):

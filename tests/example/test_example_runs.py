@@ -163,7 +163,8 @@ def test_sweep_and_collection(tmp_path: Path, data_dir: Path) -> None:
     assert scores[0] != scores[1]
     assert (sweep / "heatmap.png").stat().st_size > 1000
     assert "all-MiniLM-L6-v2" in printed
-    best = f"Highest value: job {lines[0]['job']} (metric.num_layers={lines[0]['layer']}): bertscore "
+    which = f"{lines[0]['job']} (metric.num_layers={lines[0]['layer']})"
+    best = f"Highest value: job {which}: bertscore "
     assert f"{best}{scores[0]:.4f} in epoch 0\nLayer, encoder or rule of the metric differ" in said
     assert best in printed
 
