@@ -18,7 +18,7 @@ demo test test-slow test-browser test-oldest test-transformers4 bench fuzz: expo
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # one environment: two installs at once would break it
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow test-browser test-hub test-oldest test-transformers4 bench docs fuzz lint format clean distclean
+.PHONY: help setup demo test test-slow test-browser test-hub test-oldest test-transformers4 bench docs release-check fuzz lint format clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ docs: $(VENV)/dev.stamp ## Build the pages as a site into build/site; links are 
 	rm -rf build/pages && mkdir -p build/pages
 	cp -r README.md CONTRIBUTING.md CHANGELOG.md NOTICE docs benchmarks examples build/pages
 	$(BIN)/python -m mkdocs build --quiet
+
+release-check: $(VENV)/dev.stamp ## Build wheel and sdist, and try both in environments of their own
+	.ci/release-check
 
 fuzz: $(VENV)/dev.stamp ## Fuzz what reads files and texts of others, five minutes (FUZZ_ARGS="-runs=100000")
 	@$(BIN)/python -c 'import atheris' 2> /dev/null || $(PIP_INSTALL) atheris

@@ -96,6 +96,11 @@ def test_the_blocks_of_a_page_run(
 ) -> None:
     """One after the other, in an empty folder; what a `print` says stands behind it, if at all."""
     monkeypatch.chdir(tmp_path)
+    judged = [
+        {"candidate": "a dog", "references": [f"a {noun}"], "human_score": i, "lang": f"l{i % 2}"}
+        for i, noun in enumerate("dog cat car man tree sea".split())
+    ]
+    Path("judged.jsonl").write_text("\n".join(map(json.dumps, judged)), encoding="utf-8")
     space: dict[str, Any] = {}
     for block in blocks(page, "python"):
         with contextlib.redirect_stdout(io.StringIO()) as printed:

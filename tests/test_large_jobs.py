@@ -378,6 +378,18 @@ def test_sigkill_at_random_points(
     assert not folder.exists()
 
 
+@pytest.mark.slow
+def test_blocks_are_the_same_whoever_scores_them_first(minilm: str, tmp_path: Path) -> None:
+    """Of blocks that are cut into chunks: the first one of a process, too."""
+    dice, data = random.Random(3), tmp_path / "data.jsonl"
+    texts = [" ".join(dice.choices(WORDS, k=dice.randint(5, 90))) for _ in range(300)]
+    data.write_text("".join(json.dumps({"p": t[7:], "r": t}) + "\n" for t in texts))
+    given = [*files(data, minilm), "--block-rows", "150", "--stream", "-o"]
+    assert launch([*given, str(tmp_path / "one.jsonl")], 1).wait(300) == 0
+    assert launch([*given, str(tmp_path / "two.jsonl")], 2).wait(300) == 0
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+
+
 # ---------------------------------------------------------------- columns
 
 

@@ -11,10 +11,11 @@ import torch
 from .checks import spelled
 from .errors import InvalidValueError
 from .flags import pipeline_of
-from .jobs import Job, Team, run_job
+from .jobs import Job, run_job
 from .output import check_output, format_of
 from .references import SCORE_NAMES
 from .streaming import Source
+from .team import Team
 
 _FORMS = ("csv", "tsv", "jsonl", "parquet")
 _BLOCK_ROWS = 4096

@@ -19,13 +19,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from . import diagnosis
-from .errors import BERTScoreError, InvalidValueError, MissingPackageError
+from .errors import InvalidValueError, MissingPackageError
 from .functional import score_block
 from .idf import DocumentFrequencies
 from .parts import Parts, identity_of
@@ -33,8 +32,8 @@ from .pipeline import Pipeline
 from .results import FORMATS, Samples, System, records_of
 from .rows import read_rows
 from .streaming import Row, Source, stream_rows
+from .team import Team
 
-Result = TypeVar("Result")
 _TABLES = ("csv", "tsv")  # with a header, which the first block alone keeps
 
 
@@ -65,49 +64,6 @@ class Job:
     shows: bool
 
 
-class Team:
-    """The processes that work together: those that torchrun has started, or one."""
-
-    def __init__(self) -> None:
-        """Join the others, if there are any."""
-        self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-        if self.size > 1 and not dist.is_initialized():
-            dist.init_process_group("gloo", timeout=timedelta(days=30))
-
-    def first(self, work: Callable[[], Result]) -> Result:
-        """What the first process finds out, told to all; an error of its ends them all.
-
-        Raises:
-            BERTScoreError: what the work raised.
-        """
-        said: list[Any] = [None]
-        if self.rank == 0:
-            try:
-                said = [(work(), None)]
-            except BERTScoreError as wrong:
-                said = [(None, wrong)]
-        if self.size > 1:
-            dist.broadcast_object_list(said)
-        result, error = said[0]
-        if error is not None:
-            raise error
-        found: Result = result
-        return found
-
-    def gather(self, value: Result) -> list[Result]:
-        """What each process has, in their order; all wait for each other."""
-        if self.size == 1:
-            return [value]
-        parts: list[Any] = [None] * self.size
-        dist.all_gather_object(parts, value)
-        return parts
-
-    def close(self) -> None:
-        """Part from the others."""
-        if self.size > 1 and dist.is_initialized():
-            dist.destroy_process_group()
-
-
 def run_job(
     job: Job, pipeline: Pipeline, device: torch.device, team: Team
 ) -> dict[str, Any] | None:
@@ -130,6 +86,8 @@ def run_job(
         return None
     blocks = -(-counts["rows"] // job.block_rows)
     frequencies = _frequencies(job, pipeline, team) if pipeline.weighting.needs_epoch else None
+    # How wide vectors are is known after the first pass, and decides how later ones are cut.
+    pipeline.match(read_rows("a first", "pass"), device)
     progress = _Progress(parts, blocks, job.shows and team.rank == 0)
     for number, rows in _own_blocks(job, team):
         if not parts.has(_sums(number)) or not parts.has(_part(number)):
