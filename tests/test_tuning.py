@@ -23,9 +23,10 @@ from bertscore_tm import (
     tune,
 )
 from bertscore_tm.cli import main
+from bertscore_tm.judged import Judged
 from bertscore_tm.rows import Rows
 from bertscore_tm.tuned import LayerAgreement
-from bertscore_tm.tuning import Judged, _held_out, _resampled, agreement, pearson
+from bertscore_tm.tuning import _held_out, _resampled, agreement, pearson
 
 Tiny = Callable[[str], str]
 WORDS = "a dog ran home rain fell on the town two cats sleep quietly hello world".split()
