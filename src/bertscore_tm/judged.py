@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -38,10 +39,18 @@ class Judged:
         named = _labels("groups", groups, len(rows)) or [None] * len(rows)
         of = _labels("clusters", clusters, len(rows)) or [tuple(each) for each in rows.groups]
         self.group, self.cluster = _numbered(named), _numbered(list(zip(named, of)))
-        if len(set(self.cluster.tolist())) < LEAST:
+        sets = dict.fromkeys(zip(self.group.tolist(), self.cluster.tolist()))
+        if len(sets) < LEAST:
             raise InvalidValueError(
-                f"got {len(set(self.cluster.tolist()))} sets of rows with references of their own; "
-                f"wanted at least {LEAST} to choose a layer by"
+                f"got {len(sets)} sets of rows with references of their own; wanted at least "
+                f"{LEAST} to choose a layer by"
+            )
+        alone = [group for group, number in Counter(g for g, _ in sets).items() if number == 1]
+        if alone:
+            raise InvalidValueError(
+                f"got {len(alone)} groups whose rows all have the same references, such as "
+                f"{named[self.group.tolist().index(alone[0])]!r}; wanted at least two sets of rows "
+                "in each group, or clusters that say which rows belong together"
             )
 
 

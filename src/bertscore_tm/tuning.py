@@ -92,7 +92,8 @@ def tune_rows(
 ) -> TunedLayer:
     """The way from judged rows to the layer, as `tune` has it; ``pipeline`` is of all layers."""
     _check(score, resamples, seed)
-    if bool(agreement(judged.human[:, None], judged).isnan()):  # of people with themselves
+    flat = _flat_groups(judged)
+    if len(flat) == int(judged.group.max()) + 1:
         raise InvalidValueError(
             "got human scores that are all equal in each group; wanted some that differ"
         )
@@ -105,6 +106,8 @@ def tune_rows(
     layers, best = _compared(columns, score, judged, resamples, generator)
     if not getattr(layers[best], score) > 0:
         warn("no layer agrees with the human scores at all; are higher ones better there?")
+    if flat:
+        warn(f"{len(flat)} groups whose human scores are all equal were left out.")
     held_out, folds = _held_out(columns[score], judged, generator)
     return TunedLayer(
         layer=pipeline.layers[best],
@@ -193,6 +196,12 @@ def agreement(scores: Tensor, judged: Judged, weights: Tensor | None = None) -> 
         part = None if weights is None else weights[:, own]
         found.append(pearson(scores[own], judged.human[own], part))
     return torch.stack(found).nanmean(0)
+
+
+def _flat_groups(judged: Judged) -> list[int]:
+    """The groups in which people said the same of every row."""
+    of_groups = ((group, judged.human[judged.group == group]) for group in judged.group.unique())
+    return [int(group) for group, human in of_groups if bool((human == human[0]).all())]
 
 
 def _best(r: Tensor) -> Tensor:
