@@ -23,9 +23,10 @@ from bertscore_tm import (
     tune,
 )
 from bertscore_tm.cli import main
+from bertscore_tm.judged import Judged
 from bertscore_tm.rows import Rows
 from bertscore_tm.tuned import LayerAgreement
-from bertscore_tm.tuning import Judged, _held_out, _resampled, agreement, pearson
+from bertscore_tm.tuning import _held_out, _resampled, agreement, pearson
 
 Tiny = Callable[[str], str]
 WORDS = "a dog ran home rain fell on the town two cats sleep quietly hello world".split()
@@ -203,6 +204,16 @@ def test_a_scale_that_is_upside_down(tiny: Tiny) -> None:
         tune(preds, target, [-value for value in human], tiny("bert"), resamples=100)
 
 
+def test_groups_without_a_difference_are_left_out(tiny: Tiny) -> None:
+    preds, target, human = judged_texts()
+    groups = [row < 20 for row in range(60)]
+    part = [1.0 if own else value for own, value in zip(groups, human)]
+    with pytest.warns(BERTScoreWarning, match="1 groups whose human scores are all equal were"):
+        one = tune(preds, target, part, tiny("bert"), resamples=100, groups=groups)
+    two = tune(preds[20:], target[20:], human[20:], tiny("bert"), resamples=100)
+    assert [x.f1 for x in one.layers] == pytest.approx([x.f1 for x in two.layers])
+
+
 ROWS = judged_texts(20)
 
 
@@ -216,6 +227,11 @@ ROWS = judged_texts(20)
         ({"human": [2.0] * 20}, ValueError, "got human scores that are all equal in each group"),
         ({"groups": [1]}, ValueError, "got 1 groups for 20 rows; wanted as many"),
         ({"clusters": [1] * 20}, ValueError, "got 1 sets of rows .* wanted at least 10"),
+        (
+            {"groups": [*"ab" * 5, *"c" * 10], "clusters": [*range(10), *"x" * 10]},
+            ValueError,
+            "got 1 groups whose rows all have the same references, such as 'c'; wanted",
+        ),
         ({"resamples": 5}, ValueError, "got resamples=5; wanted at least 100"),
         ({"seed": "x"}, TypeError, "got seed='x'; wanted an integer"),
         ({"score": "f2"}, ValueError, "got score='f2'; wanted 'precision', 'recall' or 'f1'"),

@@ -42,6 +42,8 @@ _NO_PART = (
 class Baseline(baseline.Baseline):
     """Baseline values of one encoder and language.
 
+    What `baseline.Baseline` is, which knows no encoder, and `fit`, which needs one.
+
     Attributes:
         values: precision, recall and F1 of every layer from 0, float64 ``[depth + 1, 3]``.
         name: what the signature calls it.
@@ -135,7 +137,7 @@ class _Means:
     """Sums over pairs, as they come."""
 
     def __init__(self, texts: int) -> None:
-        self._texts, self.pairs = texts, 0
+        self._texts = texts
         self.index: list[tuple[int, int]] = []
         self.scores: list[Tensor] = []
         self.counts = torch.zeros(len(COUNTS), dtype=torch.int64)
@@ -168,11 +170,12 @@ class _Means:
         means, errors = self.moments()
         worst = float(errors[:, 2].max())
         used = len({text for pair in self.index for text in pair})
+        reached = float(f"{worst * 1.05:.2g}")  # never below it
         if wanted is not None and worst > wanted:
             warn(
                 f"the baseline of {len(self.index):,} pairs of {used:,} texts has a standard error "
                 f"of {worst:.2g} in F1; wanted {wanted:g}: give it more texts, or settle for "
-                f"{spelled('standard_error', float(f'{worst:.2g}'))}."
+                f"{spelled('standard_error', reached)}."
             )
         values = (means * 1e8).round() / 1e8  # as many digits as a table has
         table = cls(values)

@@ -8,6 +8,7 @@ imported here: the command line reads it before PyTorch is there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -33,8 +34,6 @@ from .references import RULES
 from .tuned import TunedLayer
 
 if TYPE_CHECKING:
-    import os
-
     from .baseline import Baseline
     from .weighting import IdfSetting
 
@@ -249,7 +248,8 @@ FLAGS.update({name: about.flag for name, about in ABOUT.items() if about.flag is
 
 def _fixed(name: str, value: Any) -> Any:
     """A value that nobody else can change, and of the plain type."""
-    if name == "num_layers" and str(value).endswith(".json"):
+    is_path = isinstance(value, str | os.PathLike) and name == "num_layers"
+    if is_path and os.fsdecode(value).endswith(".json"):
         return TunedLayer.load(value)  # now: other processes may not see the file
     if isinstance(value, str):
         return str.__str__(value)  # of an enumeration of texts

@@ -16,8 +16,8 @@ from .references import SCORE_NAMES
 from .textfiles import read_records, texts_at
 
 if TYPE_CHECKING:
+    from .judged import Judged
     from .tuned import TunedLayer
-    from .tuning import Judged
 
 FLAGS.update(resamples="--resamples", seed="--seed")
 
@@ -66,8 +66,9 @@ def _tune(options: argparse.Namespace) -> None:
     check_output(options)
     options.num_layers = "all"
     pipeline, device = pipeline_of(options, show=False)
+    from .judged import Judged
     from .rows import read_rows
-    from .tuning import Judged, tune_rows
+    from .tuning import tune_rows
 
     preds, target, human, groups, clusters = columns
     judged: Judged = Judged(read_rows(preds, target), human, groups, clusters)

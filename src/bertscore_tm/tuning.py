@@ -8,7 +8,7 @@ of them is hard about all (cluster bootstrap, percentiles).
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,10 +17,11 @@ from torch import Tensor
 from .checks import as_index, one_of, spelled
 from .errors import InvalidTypeError, InvalidValueError, warn
 from .functional import refuse_options, score_rows
+from .labelled import Judged
 from .machine import usable_device
 from .pipeline import Pipeline
 from .references import SCORE_NAMES
-from .rows import References, Rows, Texts, read_rows
+from .rows import References, Texts, read_rows
 from .settings import Settings
 from .tuned import LayerAgreement, TunedLayer
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from .settings import Options, Score
 
-_FOLDS = 5
+_FOLDS = 5  # of `judged.LEAST` sets and more
 _AT_ONCE = 20_000_000  # weights of resamples that are held at one time: 160 MB
 
 
@@ -81,36 +82,6 @@ def tune(
     return tune_rows(pipeline, judged, where, score, resamples, seed)
 
 
-class Judged:
-    """Rows with what people said of them.
-
-    Attributes:
-        rows: predictions and references.
-        human: float64 ``[rows]``.
-        group: number of the group of each row, int64 ``[rows]``.
-        cluster: number of the set of each row, int64 ``[rows]``; no set is in two groups.
-    """
-
-    def __init__(
-        self,
-        rows: Rows,
-        human: Iterable[float],
-        groups: Iterable[Hashable] | None = None,
-        clusters: Iterable[Hashable] | None = None,
-    ) -> None:
-        """Check and number; arguments as in `tune`."""
-        self.rows = rows
-        self.human = torch.tensor(_numbers(human, len(rows)), dtype=torch.float64, device="cpu")
-        named = _labels("groups", groups, len(rows)) or [None] * len(rows)
-        of = _labels("clusters", clusters, len(rows)) or [tuple(each) for each in rows.groups]
-        self.group, self.cluster = _numbered(named), _numbered(list(zip(named, of)))
-        if len(set(self.cluster.tolist())) < 2 * _FOLDS:
-            raise InvalidValueError(
-                f"got {len(set(self.cluster.tolist()))} sets of rows with references of their own; "
-                f"wanted at least {2 * _FOLDS} to choose a layer by"
-            )
-
-
 def tune_rows(
     pipeline: Pipeline,
     judged: Judged,
@@ -121,7 +92,8 @@ def tune_rows(
 ) -> TunedLayer:
     """The way from judged rows to the layer, as `tune` has it; ``pipeline`` is of all layers."""
     _check(score, resamples, seed)
-    if bool(agreement(judged.human[:, None], judged).isnan()):  # of people with themselves
+    flat = _flat_groups(judged)
+    if len(flat) == int(judged.group.max()) + 1:
         raise InvalidValueError(
             "got human scores that are all equal in each group; wanted some that differ"
         )
@@ -134,6 +106,8 @@ def tune_rows(
     layers, best = _compared(columns, score, judged, resamples, generator)
     if not getattr(layers[best], score) > 0:
         warn("no layer agrees with the human scores at all; are higher ones better there?")
+    if flat:
+        warn(f"{len(flat)} groups whose human scores are all equal were left out.")
     held_out, folds = _held_out(columns[score], judged, generator)
     return TunedLayer(
         layer=pipeline.layers[best],
@@ -224,6 +198,12 @@ def agreement(scores: Tensor, judged: Judged, weights: Tensor | None = None) -> 
     return torch.stack(found).nanmean(0)
 
 
+def _flat_groups(judged: Judged) -> list[int]:
+    """The groups in which people said the same of every row."""
+    of_groups = ((group, judged.human[judged.group == group]) for group in judged.group.unique())
+    return [int(group) for group, human in of_groups if bool((human == human[0]).all())]
+
+
 def _best(r: Tensor) -> Tensor:
     """The place of the largest along the last dimension; what is not defined is the smallest."""
     return r.nan_to_num(nan=-2.0).argmax(-1)
@@ -278,36 +258,3 @@ def _check(score: Any, resamples: Any, seed: Any) -> None:
 def _interval(values: Tensor) -> Tensor:
     """Where 95% of the resamples of each column lie, ``[2, columns]``."""
     return values.nanquantile(values.new_tensor([0.025, 0.975]), dim=0)
-
-
-def _numbers(human: Any, rows: int) -> list[float]:
-    values = human.tolist() if hasattr(human, "tolist") else human
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InvalidTypeError(f"got {type(human).__name__} as human; wanted a number for each row")
-    found = []
-    for row, value in enumerate(values):
-        if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
-            raise InvalidTypeError(
-                f"got {type(value).__name__} in row {row} of human; wanted a number"
-            )
-        found.append(float(value))
-        if not math.isfinite(found[-1]):
-            raise InvalidValueError(f"got {value} in row {row} of human; wanted a finite number")
-    if len(found) != rows:
-        raise InvalidValueError(f"got {len(found)} human scores for {rows} rows; wanted as many")
-    return found
-
-
-def _labels(name: str, labels: Iterable[Hashable] | None, rows: int) -> list[Hashable]:
-    if labels is None:
-        return []
-    found: list[Hashable] = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    if len(found) != rows:
-        raise InvalidValueError(f"got {len(found)} {name} for {rows} rows; wanted as many")
-    return found
-
-
-def _numbered(labels: Sequence[Hashable]) -> Tensor:
-    """A number for each label, in order of appearance, int64 ``[labels]``."""
-    number = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    return torch.tensor([number[label] for label in labels], dtype=torch.int64, device="cpu")
