@@ -23,7 +23,7 @@ from bertscore_tm import (
     tune,
 )
 from bertscore_tm.cli import main
-from bertscore_tm.judged import Judged
+from bertscore_tm.labelled import Judged
 from bertscore_tm.rows import Rows
 from bertscore_tm.tuned import LayerAgreement
 from bertscore_tm.tuning import _held_out, _resampled, agreement, pearson

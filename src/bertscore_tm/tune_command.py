@@ -16,7 +16,7 @@ from .references import SCORE_NAMES
 from .textfiles import read_records, texts_at
 
 if TYPE_CHECKING:
-    from .judged import Judged
+    from .labelled import Judged
     from .tuned import TunedLayer
 
 FLAGS.update(resamples="--resamples", seed="--seed")
@@ -66,7 +66,7 @@ def _tune(options: argparse.Namespace) -> None:
     check_output(options)
     options.num_layers = "all"
     pipeline, device = pipeline_of(options, show=False)
-    from .judged import Judged
+    from .labelled import Judged
     from .rows import read_rows
     from .tuning import tune_rows
 
