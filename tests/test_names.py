@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from bertscore_tm import BERTScore, names
+from bertscore_tm import BERTScore, HuggingFaceEncoder, names
+from bertscore_tm.errors import EncoderLoadError, EncoderNotFoundError
 from bertscore_tm.languages import default_encoder
 from bertscore_tm.names import Source, find_source, table_name, tuned_layer
 
@@ -109,7 +110,7 @@ def test_a_folder_with_the_name_of_the_alias(minilm: str, here: Path) -> None:
 def test_folders_that_are_not_there(name: str, here: Path) -> None:
     if name == ".":  # is there, but holds no encoder: loading says so
         with pytest.raises(
-            OSError, match=r"could not load the configuration of the encoder in folder '\.'"
+            OSError, match=r"the encoder folder '\.' has no config\.json; wanted a folder that save"
         ):
             BERTScore(name, 2)
         return
@@ -132,7 +133,7 @@ def test_names_that_no_folder_can_have(name: str, here: Path) -> None:
 
 def test_a_file_is_no_folder(here: Path) -> None:
     (here / "enc").write_text("")
-    with pytest.raises(FileNotFoundError, match=r"the encoder folder '\./enc' was not found"):
+    with pytest.raises(FileNotFoundError, match=r"got the file '\./enc' as encoder; wanted a folder"):
         find_source("./enc")
 
 
@@ -258,3 +259,17 @@ def test_a_misspelled_alias_is_offered(name: str) -> None:
     with pytest.raises(OSError, match="it is no folder here") as error:
         BERTScore("no/such-encoder")
     assert "did you mean" not in str(error.value)
+
+
+def test_a_file_is_no_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.ckpt").write_bytes(b"weights")
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.ckpt", "./x.ckpt", str(tmp_path / "x.ckpt")):
+        with pytest.raises(EncoderNotFoundError, match=r"got the file '.*x\.ckpt' as encoder; want"):
+            find_source(name)
+
+
+def test_an_empty_folder_says_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "enc").mkdir()
+    with pytest.raises(EncoderLoadError, match=r"enc' has no config\.json; wanted"):
+        HuggingFaceEncoder(str(tmp_path / "enc"))

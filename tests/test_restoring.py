@@ -16,6 +16,11 @@ from bertscore_tm.errors import InvalidValueError
 from bertscore_tm.restoring import restore
 from bertscore_tm.settings import ABOUT, DEFAULTS, Settings
 
+WHOLE = (
+    "encoder:a@b|tokenizer:t@1|layers:6|idf:no|beta:1|baseline:no|special_tokens:matched|"
+    "matching:greedy|references:max|overflow:truncate|max_length:512|empty:0|dtype:float32|"
+    "bertscore_tm:0.1.0|torch:2.13.0|transformers:5.24.0"
+)
 CASES: list[dict[str, Any]] = [
     {},
     {"num_layers": 5},
@@ -61,8 +66,11 @@ def test_each_part_of_a_signature_is_read() -> None:
     assert named <= {part.partition(":")[0] for part in line.split("|")}
     for name in named:
         parts = [p for p in line.split("|") if not p.startswith(f"{name}:")]
-        if name != "encoder":
-            assert restore("|".join(parts)) is not None
+        if name in ("beta", "matching"):  # earlier lines have none
+            assert restore("|".join(parts)).settings == restore(line).settings
+        elif name != "encoder":
+            with pytest.raises(InvalidValueError, match=rf"got a signature without {name}; wanted"):
+                restore("|".join(parts))
         wrong = "|".join([*parts, f"{name}:?"])
         if name not in ("encoder", "idf", "baseline"):
             with pytest.raises(
@@ -103,7 +111,7 @@ def test_what_a_line_cannot_say_is_said(minilm: str, capsys: pytest.CaptureFixtu
         out, error = capsys.readouterr()
         assert out.startswith("code: BERTScore(")  # the rest is there
         assert f"error: the line does not say all: {name}: " in error or name == "matching"
-        assert "pass " in error
+        assert "is known by its digest alone: " in error or "of your own: model_name_or_path=" in error
         assert main(["signature", metric.signature, "--check"]) == 2
         assert "got --check for a signature that does not say all (" in capsys.readouterr().err
 
@@ -113,11 +121,14 @@ def test_what_a_line_cannot_say_is_said(minilm: str, capsys: pytest.CaptureFixtu
     [
         ("", "got '' as a signature; wanted a line such as encoder:NAME@"),
         ("nonsense", "got 'nonsense' as a signature"),
-        ("encoder:a@b|layers:x", "got layers:x in a signature; wanted a value that this version"),
         (
-            "encoder:a@b|layers:6|new:1|bertscore_tm:9.9",
+            "encoder:a@b|layers:6",
+            "got a signature without idf, baseline, special_tokens, references,",
+        ),
+        (
+            f"{WHOLE}|new:1",
             "got the parts new in a signature, which this version does not know; wanted one that "
-            "bertscore_tm 9.9 reads",
+            "bertscore_tm 0.1.0 reads",
         ),
     ],
 )
@@ -147,10 +158,41 @@ def test_the_command(minilm: str, capsys: pytest.CaptureFixture[str], tmp_path: 
     assert main(["signature", line, "--check"]) == 0
     assert capsys.readouterr().out.endswith("differs here: nothing\n")
     old = line.replace("transformers:", "transformers:1.").replace("@", "@0")
-    assert main(["signature", old, "--check"]) == 0
-    said = capsys.readouterr().out
+    assert main(["signature", old, "--check"]) == 2
+    said, error = capsys.readouterr()
     assert "differs here: transformers is " in said
     assert "differs here: encoder is " in said
+    assert "got --check, and 3 parts of the line differ here" in error
+    file = tmp_path / "signature.txt"
+    file.write_text(f"{line}\n")
+    assert main(["signature", str(file)]) == 0
+    assert "num_layers=5" in capsys.readouterr().out
+
+
+def test_a_line_that_is_cut_off_is_never_read_as_another() -> None:
+    whole = restore(WHOLE)
+    for end in range(len(WHOLE)):
+        try:
+            cut = restore(WHOLE[:end])
+        except InvalidValueError:
+            continue
+        assert (cut.settings, cut.lacking) == (whole.settings, whole.lacking)
+        assert "|transformers:" in WHOLE[:end]
+
+
+def test_code_names_what_is_yours() -> None:
+    line = WHOLE.replace("idf:no", "idf:table@1").replace("encoder:a@b", "encoder:custom:X@b")
+    line = line.replace("baseline:no", "baseline:own@2")
+    restored = restore(line)
+    assert restored.as_code() == (
+        "BERTScore(YOUR_ENCODER, 6, max_length=512, idf=YOUR_TABLE, rescale_with_baseline=True, "
+        "baseline_path=YOUR_BASELINE)"
+    )
+    assert "--model YOUR_ENCODER" in restored.as_command()
+    assert "--rescale-with-baseline --baseline-path YOUR_BASELINE" in restored.as_command()
+    assert "metric.idf=YOUR_TABLE" in restored.as_overrides()
+    mutual = restore(WHOLE.replace("matching:greedy", "matching:mutual(own@2)")).as_code()
+    assert mutual.endswith('matching="mutual", max_length=512, baseline_path=YOUR_BASELINE)')
 
 
 def test_names_that_need_quotes() -> None:

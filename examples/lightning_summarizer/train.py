@@ -46,6 +46,8 @@ def run(cfg: DictConfig) -> float | None:
         settings: Any = OmegaConf.to_container(cfg, resolve=True)
         logger.log_hyperparams({**settings, "signature": module.bertscore.signature})
 
+    if cfg.task != "fit" and cfg.checkpoint is None and trainer.is_global_zero:
+        print("Without checkpoint=FILE: the weights are those that the model began with.", flush=True)
     if cfg.task == "fit":
         trainer.fit(module, data, ckpt_path=cfg.checkpoint)
         _say_if_stopped(trainer)

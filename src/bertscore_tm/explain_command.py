@@ -65,6 +65,10 @@ def _rows(options: argparse.Namespace) -> tuple[list[str], list[list[str]], int]
                 "got a text beside files or a row; wanted PRED REF, or --candidates FILE "
                 "--references FILE --row N"
             )
+        if not options.target and isinstance(options.idf, str):
+            raise InvalidValueError(
+                f"got a prediction alone: --idf took {options.idf!r} as its table; wanted --idf last"
+            )
         if not options.target:
             raise InvalidValueError("got a prediction alone; wanted a reference, too: PRED REF")
         return [options.pred], [options.target], 0

@@ -69,6 +69,12 @@ def find_source(name: str | os.PathLike[str]) -> Source:
     spec = find_spec(_OFFLINE[hub_name]) if hub_name in _OFFLINE else None
     if spec is not None and spec.submodule_search_locations:
         return Source(hub_name, str(Path(spec.submodule_search_locations[0]) / "model"), True)
+    if any(os.path.isfile(base / text) for base in _bases()):
+        raise EncoderNotFoundError(
+            f"got the file {text!r} as encoder; wanted a folder that save_pretrained wrote (load "
+            "the weights into their model, and save it with its tokenizer), a hub name or the "
+            "alias 'minilm'"
+        )
     if _can_only_be_a_folder(text) or not isinstance(name, str):
         tried = ", ".join(repr(str(base)) for base in _bases())
         raise EncoderNotFoundError(

@@ -89,7 +89,7 @@ def encoder_folder(source: Source) -> Source:
         )
     if foreign := _foreign(path.name for path in folder.iterdir()):
         raise EncoderLoadError(f"{said}, and weights that are {foreign}; {_WANTED}")
-    return source
+    raise EncoderLoadError(f"{said}; {_WANTED}")
 
 
 def weight_files(folder: Path) -> list[Path]:

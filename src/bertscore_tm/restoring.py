@@ -14,6 +14,8 @@ from .settings import ABOUT, DEFAULTS
 
 # Parts of a signature that say what was used, not what was asked for.
 _FACTS = ("tokenizer", "bertscore_tm", "torch", "transformers")
+# Parts that lines of earlier versions do not have: their default is what there was.
+_LATER = ("matching", "beta")
 
 
 @dataclass(frozen=True)
@@ -31,25 +33,31 @@ class Restored:
     facts: Mapping[str, str]
 
     def as_code(self) -> str:
-        """``BERTScore("minilm", 6, idf=True)``."""
-        given = dict(self.settings)
-        first = [_python(given.pop(name)) for name in ("model_name_or_path", "num_layers")
-                 if name in given]  # fmt: skip
-        return f"BERTScore({', '.join([*first, *(f'{k}={_python(v)}' for k, v in given.items())])})"
+        """``BERTScore("minilm", 6, idf=True)``; a name stands for what the line does not say."""
+        given = {name: _python(value) for name, value in self.settings.items()} | self._yours()
+        first = [given.pop("model_name_or_path", "None")]
+        first += [given.pop("num_layers")] if "num_layers" in given else []
+        return f"BERTScore({', '.join([*first, *(f'{k}={v}' for k, v in given.items())])})"
 
     def as_overrides(self) -> str:
         """``metric=base metric.num_layers=6``, for a shell."""
-        parts = [f"metric.{name}={_yaml(value)}" for name, value in self.settings.items()]
+        given = {name: _yaml(value) for name, value in self.settings.items()} | self._yours()
+        parts = [f"metric.{name}={value}" for name, value in given.items()]
         return " ".join(map(shlex.quote, ["metric=base", *parts]))
 
     def as_command(self) -> str:
         """``bertscore-tm score --num-layers 6 ...``, for a shell."""
         parts = []
-        for name, value in self.settings.items():
+        for name, value in {**self.settings, **self._yours()}.items():
             flag = str(ABOUT[name].flag)
-            parts += [flag] if isinstance(value, bool) else [flag, _flag_value(value)]
+            switch = isinstance(value, bool) or value == "True"
+            parts += [flag] if switch else [flag, _flag_value(value)]
         given = " ".join(map(shlex.quote, parts))
         return f"bertscore-tm score -c PREDICTIONS -r REFERENCES {given}".rstrip()
+
+    def _yours(self) -> dict[str, str]:
+        """A name in the place of each setting that the line does not say."""
+        return {name: value for part in self.lacking for name, value in _YOURS[part].items()}
 
 
 def restore(line: str) -> Restored:
@@ -71,6 +79,7 @@ def restore(line: str) -> Restored:
             found = _READERS[name](value)
         except _Lacking as why:
             lacking[name] = str(why)
+            settings |= {"matching": "mutual"} if name == "matching" else {}
         except (ValueError, LookupError):
             raise InvalidValueError(
                 f"got {name}:{value} in a signature; wanted a value that this version writes "
@@ -92,6 +101,18 @@ def _parts(line: str) -> dict[str, str]:
             f"got {line.strip()[:60]!r} as a signature; wanted a line such as "
             "encoder:NAME@...|tokenizer:...|layers:6|..., the signature of a metric"
         )
+    lacks = [name for name in [*_READERS, *_FACTS] if name not in parts]
+    lacks = [name for name in lacks if name not in _LATER]
+    if lacks:
+        raise InvalidValueError(
+            f"got a signature without {', '.join(lacks)}; wanted the whole line: is it cut off?"
+        )
+    if not re.fullmatch(r"\d+\.\d+\S*", parts["transformers"]):
+        raise InvalidValueError(
+            f"got transformers:{parts['transformers']} at the end of a signature; wanted a "
+            "version: "
+            "is the line cut off?"
+        )
     unknown = sorted(parts.keys() - wanted - {*_FACTS})
     if unknown:
         raise InvalidValueError(
@@ -101,6 +122,14 @@ def _parts(line: str) -> dict[str, str]:
     return parts
 
 
+_YOURS: Mapping[str, Mapping[str, str]] = {
+    "encoder": {"model_name_or_path": "YOUR_ENCODER"},
+    "idf": {"idf": "YOUR_TABLE"},
+    "baseline": {"rescale_with_baseline": "True", "baseline_path": "YOUR_BASELINE"},
+    "matching": {"baseline_path": "YOUR_BASELINE"},
+}
+
+
 class _Lacking(Exception):
     """Why a part cannot be made into a setting."""
 
@@ -108,7 +137,10 @@ class _Lacking(Exception):
 def _encoder(value: str) -> dict[str, Any]:
     name = value.rpartition("@")[0]
     if name.startswith("custom:") or not name:
-        raise _Lacking(f"{value} is a model object or an encoder of your own: pass it yourself")
+        raise _Lacking(
+            f"{value} is a model object or an encoder of your own: "
+            "model_name_or_path=HuggingFaceEncoder(model, tokenizer), or that encoder"
+        )
     return {"model_name_or_path": alias_of(name)}
 
 
@@ -121,14 +153,19 @@ def _layers(value: str) -> dict[str, Any]:
 
 def _idf(value: str) -> dict[str, Any]:
     if value not in ("no", "epoch"):
-        raise _Lacking(f"{value} is known by its digest alone: pass the table or the weighting")
+        raise _Lacking(
+            f"{value} is known by its digest alone: idf=IdfTable.load(FILE) or the weighting "
+            "itself, or --idf FILE"
+        )
     return {"idf": value == "epoch"}
 
 
 def _table(value: str) -> dict[str, Any]:
     """The settings for a baseline; of the packaged ones the language says which."""
     if "@" in value:
-        raise _Lacking(f"{value} is known by its digest alone: pass the file or the Baseline")
+        raise _Lacking(
+            f"{value} is known by its digest alone: baseline_path=FILE, or --baseline-path FILE"
+        )
     return {"lang": value.partition("/")[0]}
 
 

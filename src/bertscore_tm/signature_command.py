@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
+from .decoding import decoded, split_lines
 from .errors import InvalidValueError
 from .output import add_output_flag, check_output, format_of, write_output
 
@@ -24,11 +26,14 @@ def add_signature(commands: Any) -> None:
         "command. What the line names only by a digest is said, and the exit status is then 2.",
     )
     parser.set_defaults(command=_signature)
-    parser.add_argument("line", metavar="LINE", help="a signature, in quotes")
+    parser.add_argument(
+        "line", metavar="LINE", help="a signature, in quotes, or a file whose first line is one"
+    )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="load the encoder, and say what would differ here: versions, weights, tokenizer",
+        help="load the encoder, and say what would differ here: versions, weights, tokenizer; "
+        "the exit status is 2 if anything does",
     )
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -40,6 +45,8 @@ def add_signature(commands: Any) -> None:
 def _signature(options: argparse.Namespace) -> None:
     from .restoring import restore
 
+    if os.path.isfile(options.line):
+        options.line = next(iter(split_lines(decoded(options.line))), "")
     restored = restore(options.line)
     kind = format_of(options.output, options.format, _FORMATS)
     check_output(options)
@@ -57,6 +64,8 @@ def _signature(options: argparse.Namespace) -> None:
     if restored.lacking:
         whole = "; ".join(f"{name}: {why}" for name, why in restored.lacking.items())
         raise InvalidValueError(f"the line does not say all: {whole}")
+    if differs:
+        raise InvalidValueError(f"got --check, and {len(differs)} parts of the line differ here")
 
 
 def _as_text(said: dict[str, Any]) -> str:

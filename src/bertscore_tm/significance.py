@@ -118,10 +118,12 @@ class Comparison:
             for each in self.systems
         ]
         for each in self.differences:
-            verdict = "differ" if each.adjusted_p <= 1 - self.confidence else "cannot be told apart"
+            sure = each.adjusted_p <= 1 - self.confidence
+            higher = each.first if each.difference > 0 else each.second
+            verdict = f"{printable(higher)} is better" if sure else "they cannot be told apart"
             lines += [
                 "",
-                f"{printable(each.first)} - {printable(each.second)}: they {verdict}",
+                f"{printable(each.first)} - {printable(each.second)}: {verdict}",
                 f"  difference {each.difference:+.6f}  [{each.low:+.6f}, {each.high:+.6f}]  "
                 f"smallest that would show {each.detectable:.6f}",
                 f"  p {each.randomisation_p:.4f} randomisation, {each.adjusted_p:.4f} after Holm, "
