@@ -726,7 +726,7 @@ def spoil(folder: Path, what: str) -> None:
         (
             "unknown model",
             EncoderLoadError,
-            r"the encoder folder .* has no config\.json; wanted a folder that save_pretrained wrote",
+            r"the encoder folder .* has no config\.json; wanted a folder that save_",
         ),
         (
             "no configuration",

@@ -47,7 +47,7 @@ def run(cfg: DictConfig) -> float | None:
         logger.log_hyperparams({**settings, "signature": module.bertscore.signature})
 
     if cfg.task != "fit" and cfg.checkpoint is None and trainer.is_global_zero:
-        print("Without checkpoint=FILE: the weights are those that the model began with.", flush=True)
+        print("Without checkpoint=FILE: the weights are those that the model began with.")
     if cfg.task == "fit":
         trainer.fit(module, data, ckpt_path=cfg.checkpoint)
         _say_if_stopped(trainer)

@@ -67,7 +67,7 @@ def _rows(options: argparse.Namespace) -> tuple[list[str], list[list[str]], int]
             )
         if not options.target and isinstance(options.idf, str):
             raise InvalidValueError(
-                f"got a prediction alone: --idf took {options.idf!r} as its table; wanted --idf last"
+                f"got a prediction alone: --idf took {options.idf!r} as its table; wanted it last"
             )
         if not options.target:
             raise InvalidValueError("got a prediction alone; wanted a reference, too: PRED REF")
