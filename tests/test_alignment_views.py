@@ -320,7 +320,7 @@ def test_the_file_says_the_format(run: Any, tmp_path: Path) -> None:
     [
         ((), "got no row to explain; wanted PRED REF, or --candidates FILE"),
         (("a",), "got a prediction alone; wanted a reference, too: PRED REF"),
-        (("--idf", "a", "b"), "got a prediction alone: --idf took 'a' as its table; wanted it last"),
+        (("--idf", "a", "b"), "--idf took 'a' as its table; wanted it last"),
         (("a", "b", "--row", "1"), "got a text beside files or a row"),
         (("a", "b", *FILES), "got a text beside files or a row"),
         (FILES, "got no row to explain"),
