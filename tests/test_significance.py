@@ -281,6 +281,7 @@ def test_the_command_compares_what_the_function_scores(
     )
     signature = out.pop("signature")
     assert signature.startswith("encoder:")
+    assert out.pop("score") == score
     assert [each["name"] for each in out["systems"]] == [*PREDS]
     for got, want in zip(out["systems"], wanted.systems):  # the cache changes the last bit
         assert [*got.values()][1:] == pytest.approx([want.mean, want.low, want.high], abs=1e-6)
@@ -291,7 +292,10 @@ def test_the_command_compares_what_the_function_scores(
     assert main([*arguments, "--resamples", "500", "-o", "found.txt"]) == 0
     text = (files / "found.txt").read_text("utf-8")
     assert text.endswith(f"\n{signature}\n")
-    assert f"one.txt - two.txt: they {'differ' if want.adjusted_p <= 0.05 else 'cannot'}" in text
+    better = "one.txt is better" if want.difference > 0 else "two.txt is better"
+    verdict = better if want.adjusted_p <= 0.05 else "they cannot be told apart"
+    assert f"one.txt - two.txt: {verdict}\n" in text
+    assert f"\nscore: {score}\n" in text
     assert f"wins {want.wins}  ties {want.ties}  losses {want.losses}" in text
     (line,) = re.findall(r"^  difference (\S+)  \[(\S+), (\S+)\]  smallest.* (\S+)$", text, re.M)
     values = [want.difference, want.low, want.high, want.detectable]

@@ -78,4 +78,4 @@ def _compare(options: argparse.Namespace) -> None:
         confidence=options.confidence,
         seed=options.seed,
     )
-    write_output(written(found, form, pipeline.signature()), options.output)
+    write_output(written(found, form, pipeline.signature(), options.score), options.output)

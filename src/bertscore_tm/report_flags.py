@@ -63,9 +63,10 @@ def one_layer(pipeline: Pipeline) -> None:
         raise InvalidValueError(f"got {len(pipeline.layers)} layers; wanted one (--num-layers K)")
 
 
-def written(found: Any, form: str, signature: str) -> str:
-    """What was found, with the signature of its scores."""
+def written(found: Any, form: str, signature: str, score: str = "") -> str:
+    """What was found, with the score that it is about and the signature of how that is made."""
     if form == "json":
-        plain = {"signature": signature, **found.to_dict()}
+        plain = {"signature": signature, **({"score": score} if score else {}), **found.to_dict()}
         return json.dumps(plain, indent=1, allow_nan=False) + "\n"
-    return f"{found.to_text()}{signature}\n"
+    named = f"score: {score}\n" if score else ""
+    return f"{found.to_text()}{named}{signature}\n"
