@@ -726,12 +726,12 @@ def spoil(folder: Path, what: str) -> None:
         (
             "unknown model",
             EncoderLoadError,
-            r"the encoder folder .* has no config\.json; wanted a folder that save_",
+            r"could not load the configuration of the encoder in folder",
         ),
         (
             "no configuration",
             EncoderLoadError,
-            r"could not load the configuration of the encoder in folder",
+            r"the encoder folder .* has no config\.json; wanted a folder that save_",
         ),
         (
             "no tokenizer",
