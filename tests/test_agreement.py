@@ -419,3 +419,46 @@ def test_ranks_that_do_not_fit() -> None:
         agree_on_ranks({"a": [1, 2]}, {"b": [1, 2]})
     with pytest.raises(InvalidTypeError, match="got list as better; wanted a mapping"):
         agree_on_ranks([1, 2], {"b": [1, 2]})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_draw_without_a_system_says_nothing_of_it(sign: int) -> None:
+    """Systems of few segments are absent from some draws."""
+    human = [1.0, 1.1, 1.2, 2.0, 2.1, 3.0]
+    metric = {"m": [sign * value for value in human]}
+    found = agree(
+        metric, human, segments=range(6), systems=list("AAABBC"), bootstrap=Bootstrap(1000)
+    )
+    of_systems = {each.statistic: each for each in found if each.level == "system"}
+    for name in ("spearman", "kendall"):
+        each = of_systems[name]
+        assert (each.value, each.low, each.high) == pytest.approx((sign, sign, sign))
+    accuracy = of_systems["accuracy"]
+    wanted = float(sign > 0)
+    assert (accuracy.value, accuracy.low, accuracy.high) == pytest.approx((wanted,) * 3)
+
+
+def test_a_row_without_a_system_makes_none() -> None:
+    human = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    systems = ["A", "A", "B", "B", "C", "C", "", None]
+    with pytest.warns(
+        BERTScoreWarning, match="2 of 8 rows name no system and are left out of that"
+    ):
+        found = agree({"m": human}, human, systems=systems, bootstrap=Bootstrap(100))
+    assert any(each.level == "system" for each in found)
+    with pytest.warns(BERTScoreWarning, match="4 of 8 rows"):
+        found = agree(
+            {"m": human}, human, systems=["A", "A", "B", "B", "", "", " ", ""],
+            bootstrap=Bootstrap(100),
+        )  # fmt: skip
+    assert not any(each.level == "system" for each in found)  # two are too few
+
+
+def test_systems_with_equal_means_are_ties() -> None:
+    metric = [0.1, 0.3, 0.9, 0.2, 0.2, 0.9, 0.3, 0.1, 0.9]
+    found = agree(
+        {"m": metric}, [1, 1, 3] * 3, systems=["A", "B", "C"] * 3,
+        segments=[0, 0, 0, 1, 1, 1, 2, 2, 2], bootstrap=Bootstrap(100),
+    )  # fmt: skip
+    of_systems = {each.statistic: each.value for each in found if each.level == "system"}
+    assert of_systems["accuracy"] == of_systems["spearman"] == pytest.approx(1.0)

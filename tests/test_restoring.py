@@ -180,6 +180,33 @@ def test_a_line_that_is_cut_off_is_never_read_as_another() -> None:
         assert "|transformers:" in WHOLE[:end]
 
 
+@pytest.mark.parametrize(
+    "part, value, message",
+    [
+        ("layers", "6,6", "got layers:6,6 in a signature; wanted each once, from 0"),
+        ("layers", "-9", "got layers:-9 in a signature; wanted each once, from 0"),
+        ("beta", "nan", "got beta=nan; wanted a finite number above 0"),
+        ("beta", "-3", "got beta=-3.0; wanted"),
+        ("empty", "inf", "got empty_score=inf; wanted a finite number"),
+        ("max_length", "-1", "got max_length=-1; wanted a positive number of tokens"),
+    ],
+)
+def test_values_that_no_metric_takes(part: str, value: str, message: str) -> None:
+    old = next(each for each in WHOLE.split("|") if each.startswith(f"{part}:"))
+    with pytest.raises(InvalidValueError) as error:
+        restore(WHOLE.replace(old, f"{part}:{value}"))
+    assert message in str(error.value)
+
+
+def test_a_part_stands_once() -> None:
+    with pytest.raises(InvalidValueError, match="got layers more than once in a signature"):
+        restore(f"{WHOLE}|layers:6")
+    with pytest.raises(InvalidValueError, match="got encoder more than once"):
+        restore(f"{WHOLE}|{WHOLE}")
+    with pytest.raises(InvalidValueError, match="got the parts '' in a signature"):
+        restore(f"{WHOLE}|")
+
+
 def test_code_names_what_is_yours() -> None:
     line = WHOLE.replace("idf:no", "idf:table@1").replace("encoder:a@b", "encoder:custom:X@b")
     line = line.replace("baseline:no", "baseline:own@2")

@@ -132,7 +132,7 @@ def agree(
     segment, _ = codes(segments, count, "segments", each=True)
     group, group_names = codes(groups, count, "groups")
     cluster = segment if clusters is None else codes(clusters, count, "clusters")[0]
-    system, _ = codes(systems, count, "systems")
+    system = _system_codes(systems, count)
     generator = torch.Generator().manual_seed(bootstrap.seed)
     parts = split(group, segment, system, pairs)
     if any(part.items for part in parts) and crosses(segment, cluster):
@@ -249,6 +249,17 @@ def _with_interval(
 
 def _or_none(value: Tensor) -> float | None:
     return None if value.isnan() else float(value)
+
+
+def _system_codes(systems: Labels | None, count: int) -> Tensor:
+    """A number for each system, -1 for a row that names none, of which a warning tells."""
+    system, _ = codes(systems, count, "systems")
+    if systems is None:
+        return system
+    lacking = torch.tensor([label is None or not str(label).strip() for label in systems])
+    if bool(lacking.any()):
+        warn(f"{int(lacking.sum())} of {count} rows name no system and are left out of that level")
+    return system.masked_fill(lacking, -1)
 
 
 def _warn_of_undefined(found: Sequence[Agreement], groups: int) -> None:

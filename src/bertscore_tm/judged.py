@@ -49,6 +49,7 @@ def split(group: Tensor, segment: Tensor, system: Tensor, pairs: str) -> list[Gr
         order = code.argsort(stable=True)
         items = [item for item in order.split(counts.tolist()) if len(item) > 1]
         present = system[rows].unique()
+        present = present[present >= 0]  # a row without one plays no part on that level
         member = (system[rows] == present[:, None]).double()
         parts.append(Group(rows, items, member))
     together = sum(len(item) for part in parts for item in part.items)
@@ -98,7 +99,11 @@ def levels_of(
         found.setdefault(("segment", "accuracy"), []).append(_each(accuracies, len(y), w))
         accuracy: Statistic = partial(pairwise_accuracy, threshold=0.0)
         for name, one in {**_CORRELATIONS, "accuracy": accuracy}.items() if with_systems else ():
-            calls = [partial(one, *means) for _, *means in many]
+            ranked = name != "pearson"  # by order, in which equal means are ties
+            calls = [
+                partial(one, *((_rounded(x), _rounded(y)) if ranked else (x, y)), w_of_systems)
+                for _, x, y, w_of_systems in many
+            ]
             found.setdefault(("system", name), []).append(_each(calls, len(part.systems), w))
     return {key: torch.stack(drawn) for key, drawn in found.items()}
 
@@ -131,7 +136,18 @@ def _accuracy(part: Group, x: Tensor, y: Tensor, w: Tensor, threshold: float) ->
 
 
 def _systems(part: Group, x: Tensor, y: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Means of the systems by metric and by people, ``[draws, systems]``, and equal weights."""
+    """Means of the systems by metric and by people, ``[draws, systems]``, and their weights.
+
+    A system of which a draw has no row has no part in it; a draw with too few systems is undefined.
+    """
     totals = w @ part.systems.T
-    means = [(w * values) @ part.systems.T / totals for values in (x, y)]
-    return means[0], means[1], torch.ones_like(totals)
+    here = (totals > 0).double()
+    means = [(w * v) @ part.systems.T / totals.clamp_min(1e-300) for v in (x, y)]
+    enough = here.sum(1, keepdim=True) >= LEAST
+    return means[0], means[1], here.where(enough, torch.full_like(here, torch.nan))
+
+
+def _rounded(means: Tensor) -> Tensor:
+    """Means without the last digits, in which equal ones may differ."""
+    scale = means.abs().amax().clamp_min(1e-300)
+    return (means / scale).round(decimals=12) * scale

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import InvalidValueError
 from .names import alias_of
-from .settings import ABOUT, DEFAULTS
+from .settings import ABOUT, DEFAULTS, Settings
 
 # Parts of a signature that say what was used, not what was asked for.
 _FACTS = ("tokenizer", "bertscore_tm", "torch", "transformers")
@@ -87,14 +87,32 @@ def restore(line: str) -> Restored:
             ) from None
         else:
             settings |= found
+    _check(settings)
     order = [name for name in ABOUT if name in settings]
     changed = {name: settings[name] for name in order if settings[name] != DEFAULTS[name]}
     facts = {name: parts[name] for name in _FACTS if name in parts}
     return Restored(changed, lacking, {"weights": parts["encoder"].rpartition("@")[2], **facts})
 
 
+def _check(settings: Mapping[str, Any]) -> None:
+    """Raise InvalidValueError for values that no metric takes."""
+    Settings(**{name: value for name, value in settings.items() if name != "model_name_or_path"})
+    layers = settings.get("num_layers")
+    each = layers if isinstance(layers, list) else [] if layers is None else [layers]
+    if any(layer < 0 for layer in each) or len(set(each)) < len(each):
+        raise InvalidValueError(
+            f"got layers:{','.join(map(str, each))} in a signature; wanted each once, from 0"
+        )
+
+
 def _parts(line: str) -> dict[str, str]:
-    parts = dict(part.partition(":")[::2] for part in line.strip().split("|"))
+    said = [part.partition(":")[::2] for part in line.strip().split("|")]
+    parts = dict(said)
+    if len(parts) < len(said):
+        twice = next(name for name, _ in said if [n for n, _ in said].count(name) > 1)
+        raise InvalidValueError(
+            f"got {twice or 'an empty part'} more than once in a signature; wanted one line"
+        )
     wanted = set(_READERS)
     if "encoder" not in parts or not parts.keys() & (wanted - {"encoder"}):
         raise InvalidValueError(
@@ -113,7 +131,7 @@ def _parts(line: str) -> dict[str, str]:
             "version: "
             "is the line cut off?"
         )
-    unknown = sorted(parts.keys() - wanted - {*_FACTS})
+    unknown = sorted(name or "''" for name in parts.keys() - wanted - {*_FACTS})
     if unknown:
         raise InvalidValueError(
             f"got the parts {', '.join(unknown)} in a signature, which this version does not know; "
