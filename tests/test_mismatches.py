@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from bertscore_tm import BERTScoreError, find_mismatches
 from bertscore_tm.cli import main
+from bertscore_tm.errors import InvalidTypeError
 from bertscore_tm.mismatches import KINDS
 from bertscore_tm.numerals import find_numbers
 
@@ -176,3 +178,19 @@ def test_columns_of_the_command(
     else:
         (system,) = json.loads(out)["systems"]
         assert list(zip(*(system["samples"][name] for name in names))) == wanted
+
+
+@pytest.mark.parametrize("text", ["He saw Rome 5 times . " * 2_000, "not " * 30_000])
+def test_texts_that_go_round_in_circles_are_not_read(text: str) -> None:
+    """Aligning them would take minutes, and say nothing."""
+    begun = time.process_time()
+    assert set(find_mismatches(text, "He saw Paris 6 times.", "en").values()) == {None}
+    assert set(find_mismatches("He saw Paris 6 times.", text).values()) == {None}
+    assert time.process_time() - begun < 2
+    few = "He saw Rome 5 times . " * 3
+    assert find_mismatches(few, "He saw Rome 6 times .", "en")["number"]
+
+
+def test_no_references_at_all() -> None:
+    with pytest.raises(InvalidTypeError, match="got NoneType to compare; wanted texts"):
+        find_mismatches("a", None)  # type: ignore[arg-type]
