@@ -306,6 +306,23 @@ def test_going_on_scores_only_what_is_missing(
     assert "x.tsv is finished: there is nothing to go on with." in said
 
 
+def test_parts_without_a_job_are_nobody_s(
+    data: Path, run: Run, tiny: Callable[[str], str], tmp_path: Path
+) -> None:
+    """What a kill has left of a folder that was being removed, or of another job."""
+    out, folder = tmp_path / "x.tsv", tmp_path / "x.tsv.parts"
+    given = [*files(data, tiny("bert")), "--block-rows", "20", "-o", str(out)]
+    assert run(*given, "--stream")[0] == 0
+    wanted = out.read_bytes()
+    for resume in ("--stream", "--resume"):
+        folder.mkdir()
+        (folder / "00000001.rows").write_text("of another job\n")
+        (folder / "00000001.json").write_text("{}")
+        assert run(*given, resume)[0] == 0
+        assert out.read_bytes() == wanted
+        assert not folder.exists()
+
+
 @pytest.mark.parametrize(
     "change, message",
     [

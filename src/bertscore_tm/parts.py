@@ -16,6 +16,7 @@ from typing import Any
 
 from .errors import InvalidValueError, file_errors
 
+_MANIFEST = "job.json"
 _ENDS = 1 << 20  # bytes at both ends of a file that tell it from another
 
 
@@ -44,7 +45,7 @@ class Parts:
         Raises:
             InvalidValueError: if there are parts of another job, or none are expected.
         """
-        manifest = self.folder / "job.json"
+        manifest = self.folder / _MANIFEST
         said = json.loads(json.dumps(about))
         if manifest.is_file():
             if not resume:
@@ -61,11 +62,12 @@ class Parts:
                         f"{str(self.folder)!r}"
                     )
             return True
+        shutil.rmtree(self.folder, ignore_errors=True)  # what is left of one that was removed
         if resume and self.output.exists():
             return False  # it was finished
         with file_errors(str(self.folder)):
             self.folder.mkdir(parents=True, exist_ok=True)
-        self.write("job.json", json.dumps(said, indent=1).encode())
+        self.write(_MANIFEST, json.dumps(said, indent=1).encode())
         return True
 
     def has(self, name: str) -> bool:
@@ -86,7 +88,10 @@ class Parts:
         self.remove()
 
     def remove(self) -> None:
-        """Remove the folder."""
+        """Remove the folder: what says whose the parts are goes last."""
+        for path in self.folder.iterdir():
+            if path.name != _MANIFEST:
+                path.unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
