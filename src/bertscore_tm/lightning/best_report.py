@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.trainer.states import TrainerFn
 
-from ..errors import InvalidValueError
+from ..errors import BERTScoreWarning, InvalidValueError
 from ..reporting import report
 from .samples import Samples
 from .steps import settings_of
@@ -75,15 +76,17 @@ class BestReport(Callback):
             return
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         name = file.stem.replace("_", " ")  # "epoch 003"
-        page = report(
-            {name: [row["prediction"] for row in rows]},
-            [row["target"] for row in rows],
-            sources=[row["source"] for row in rows] if "source" in rows[0] else None,
-            title=f"{name}: {self.monitor} {self.best:.4f}",
-            alignments=self.alignments,
-            device=str(pl_module.device),
-            **settings_of(samples.scores),
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BERTScoreWarning)  # the module's metric has said it
+            page = report(
+                {name: [row["prediction"] for row in rows]},
+                [row["target"] for row in rows],
+                sources=[row["source"] for row in rows] if "source" in rows[0] else None,
+                title=f"{name}: {self.monitor} {self.best:.4f}",
+                alignments=self.alignments,
+                device=str(pl_module.device),
+                **settings_of(samples.scores),
+            )
         page.save(folder_of(samples.folder, trainer) / "report.html")
 
     def _samples(self, trainer: Trainer) -> Samples:
